@@ -1,6 +1,7 @@
 package test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -110,10 +111,11 @@ func (s *server) ended(id string) map[string]any {
 }
 
 // TestLiveSessions: a session is a task with the text of the recording, charged
-// by the minute; garbage ends nothing; a client that leaves is charged.
+// by the minute; garbage ends nothing; a client that leaves is charged, and its
+// sound is the task's recording.
 func TestLiveSessions(t *testing.T) {
 	t.Parallel()
-	s := serve(t, t.TempDir(), "--demo")
+	s := serve(t, t.TempDir(), "--demo", "--keep-audio", "1h")
 	samples := raw(t, "../testdata/demo/short/en_08.flac")
 	c := s.phone(pushToTalk + `,"otograph":{"store":true}}`)
 	for _, garbage := range []string{"", "{", `{"type":"nothing"}`, `{"type":"input_audio_buffer.append","audio":"%%%"}`} {
@@ -133,6 +135,8 @@ func TestLiveSessions(t *testing.T) {
 	segments, _ := result["segments"].([]any)
 	require.Len(t, segments, 1)
 	assert.InDelta(t, float64(len(samples))/32000, result["audio_duration"], 0.01)
+	kept := s.do("GET", "/tasks/"+c.task+"/audio", nil)
+	assert.True(t, bytes.Equal(samples, kept.body[44:]), "%d bytes of sound, %d of a WAV file", len(samples), len(kept.body))
 	money := s.do("GET", "/billing/transactions", nil).object(t)
 	assert.EqualValues(t, 2, money["total"], "the first balance, and one charge: %v", money)
 	a := s.do("GET", "/realtime", nil, "Connection", "Upgrade", "Upgrade", "websocket", "X-API-Key", "asr_wrong")

@@ -2,9 +2,11 @@ package httpserver
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -95,4 +97,33 @@ func TestVendors(t *testing.T) {
 	a := w.do("GET", "/listen?encoding=linear16", nil)
 	_, message := deepgramFailure(t, a)
 	assert.Equal(t, []any{426, "connect with a WebSocket"}, []any{a.status, message})
+}
+
+// Nothing is unpacked: compression is not agreed upon, and a frame that claims
+// it ends the connection, as does a message that is too long. Neither begins a
+// session.
+func TestFramesOfLiveClients(t *testing.T) {
+	live := noSessions{make(chan sessions.Order, 9)}
+	w := newWorld(t, func(c *Config) { c.Live = live })
+	packed := append([]byte{0xc2, 0x84, 0, 0, 0, 0}, "\x4a\x4c\x04\x00"...) // RFC 7692: RSV1 marks a compressed message
+	for want, frame := range map[websocket.StatusCode][]byte{
+		websocket.StatusProtocolError: packed,
+		websocket.StatusMessageTooBig: append(binary.BigEndian.AppendUint64([]byte{0x82, 0xff}, maxLiveMessage+1), make([]byte, 4+maxLiveMessage+1)...),
+	} {
+		var raw net.Conn
+		client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (_ net.Conn, err error) {
+			raw, err = new(net.Dialer).DialContext(ctx, network, address)
+			return raw, err
+		}}}
+		conn, resp, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(w.url, "http")+"/v1/listen?encoding=linear16", &websocket.DialOptions{
+			HTTPClient: client, HTTPHeader: with("Authorization", "Token "+w.key), CompressionMode: websocket.CompressionContextTakeover,
+		})
+		require.NoError(t, err)
+		assert.Empty(t, resp.Header.Get("Sec-WebSocket-Extensions"))
+		go func() { _, _ = raw.Write(frame) }() // until the server has heard enough
+		_, _, err = conn.Read(t.Context())
+		assert.Equal(t, want, websocket.CloseStatus(err), "%v", err)
+		_ = conn.CloseNow()
+	}
+	assert.Empty(t, live.orders)
 }

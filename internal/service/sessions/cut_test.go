@@ -64,7 +64,7 @@ func TestCutConnections(t *testing.T) {
 	piece := fmt.Sprintf(`{"type":"input_audio_buffer.append","audio":%q}`, base64.StdEncoding.EncodeToString(make([]byte, 8000)))
 	update := `{"type":"session.update","session":{"type":"transcription","audio":{"input":{"format":{"type":"audio/pcmu"},"turn_detection":null}}}}`
 	script := []string{update, piece, `{"type":"input_audio_buffer.commit"}`, piece, "garbage", piece, `{"type":"input_audio_buffer.clear"}`, update, piece}
-	for cut := 1; cut <= 4; cut++ {
+	for cut := 1; cut <= 10; cut++ { // all events that the script brings
 		before := w.balance(t, w.Account)
 		conn := &cutConn{left: cut, in: make(chan string, len(script)), cut: make(chan struct{})}
 		for _, m := range script {

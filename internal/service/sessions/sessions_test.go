@@ -35,6 +35,7 @@ type speaker struct {
 	seconds float64
 	events  []spec.LiveEvent
 	closed  bool
+	whole   bool // with the events around a sentence
 }
 
 func (s *speaker) Write(data []byte) error {
@@ -51,6 +52,9 @@ func (s *speaker) Clear() error                   { return nil }
 func (s *speaker) Commit() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.whole {
+		s.events = append(s.events, spec.LiveEvent{Kind: spec.LiveSpeechStarted}, spec.LiveEvent{Kind: spec.LivePartial, Text: "wo"}, spec.LiveEvent{Kind: spec.LiveSpeechStopped, End: s.seconds}, spec.LiveEvent{Kind: spec.LiveCommitted, Start: s.seconds})
+	}
 	s.events = append(s.events, spec.LiveEvent{Kind: spec.LiveFinal, Text: "word", End: s.seconds, Segments: []spec.Segment{{Text: "word", End: s.seconds}}})
 	s.more.Broadcast()
 	return nil
@@ -105,7 +109,7 @@ func open(t *testing.T, d *db.DB, options ...taskstest.Option) *world {
 			if set.Silence > 10 {
 				return nil, &spec.OptionError{Field: "silence", Reason: "too long"}
 			}
-			s := &speaker{}
+			s := &speaker{whole: set.Manual}
 			s.more = sync.NewCond(&s.mu)
 			return s, nil
 		}, slog.New(slog.DiscardHandler))

@@ -32,10 +32,10 @@ type transcription struct {
 // detection is session.audio.input.turn_detection.
 type detection struct {
 	Type      string   `json:"type"`
-	Threshold *float64 `json:"threshold,omitempty"` // has no effect
+	Threshold *float64 `json:"threshold,omitempty"`
 	Padding   *float64 `json:"prefix_padding_ms,omitempty"`
 	Silence   *float64 `json:"silence_duration_ms,omitempty"`
-	Idle      *float64 `json:"idle_timeout_ms,omitempty"` // has no effect
+	Idle      *float64 `json:"idle_timeout_ms,omitempty"`
 	Eagerness string   `json:"eagerness,omitempty"`
 }
 
@@ -209,6 +209,15 @@ func (c *config) complete(models Models) error {
 			return wrongValue("session.audio.input.turn_detection.type", "turn_detection: must be server_vad or semantic_vad, with an eagerness of low, medium, high or auto, or null")
 		}
 		set.Silence = min(max(ms/1000, 0.1), 10)
+		if p := cmp.Or(d.Threshold, new(0.5)); *p != 0.5 { // OpenAI's default is ours, 0.35, and the ends are the same
+			o.VADThreshold = new(max(0.7**p, 1.3**p-0.3))
+			if !(*p >= 0 && *p <= 1) {
+				return wrongValue("session.audio.input.turn_detection.threshold", "threshold: must be 0 to 1, not %v", *p)
+			}
+		}
+		if ms := d.Idle; ms != nil && !(*ms >= 5000 && *ms <= 30000) {
+			return wrongValue("session.audio.input.turn_detection.idle_timeout_ms", "idle_timeout_ms: must be 5000 to 30000, not %v", *ms)
+		}
 	}
 	c.settings = set
 	return nil

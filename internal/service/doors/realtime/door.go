@@ -32,6 +32,9 @@ type Door struct {
 	items   int                // so far
 	last    string             // id of the last committed item
 	mark    float64            // where the last item ended, in seconds
+
+	received float64 // seconds of sound
+	idled    bool    // the silence had its timeout
 }
 
 // New returns the door of a connection to a model ("" for the default). session
@@ -116,7 +119,9 @@ func (d *Door) Receive(text bool, data []byte) (actions []doors.Action, replies 
 		case "session.update":
 			actions, replies, err = d.update(m.Session)
 		case "input_audio_buffer.append":
-			actions, err = decoded(m.Audio)
+			if actions, err = decoded(m.Audio); err == nil {
+				replies = d.idle(actions[0].(doors.Audio))
+			}
 		case "input_audio_buffer.commit":
 			actions = []doors.Action{doors.Commit{}}
 		case "input_audio_buffer.clear":

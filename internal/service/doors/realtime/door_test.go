@@ -238,6 +238,12 @@ func TestUpdate(t *testing.T) {
 		update(fmt.Sprintf(`{"transcription":{"delay":%q}}`, delay))
 		assert.Equal(t, careful, d.Settings().Careful, delay)
 	}
+	for threshold, want := range map[float64]float64{0: 0, 0.4: 0.28, 0.75: 0.675, 1: 1} {
+		update(fmt.Sprintf(`{"turn_detection":{"type":"server_vad","threshold":%v}}`, threshold))
+		assert.InDelta(t, want, *d.Settings().Options.VADThreshold, 1e-9)
+	}
+	update(`{"turn_detection":{"type":"server_vad","threshold":0.5}}`)
+	assert.Nil(t, d.Settings().Options.VADThreshold)
 	update(`{"turn_detection":{"type":"semantic_vad","eagerness":"low"}}`)
 	assert.InDelta(t, 1.5, d.Settings().Silence, 1e-9)
 	update(`{"turn_detection":null}`)
@@ -256,17 +262,19 @@ func TestMistakes(t *testing.T) {
 	for message, want := range map[string]string{
 		`{`: "invalid_json", `[]`: "invalid_json", `{"type":"nonsense"}`: "invalid_event", `{"type":"response.create"}`: "invalid_event",
 		`{"type":"conversation.item.create"}`: "invalid_event", `{"type":"transcription_session.update"}`: "invalid_event",
-		`{"type":"input_audio_buffer.append"}`:                                                                "missing_required_parameter",
-		`{"type":"input_audio_buffer.append","audio":"%"}`:                                                    "invalid_value",
-		`{"type":"session.update"}`:                                                                           "invalid_value",
-		`{"type":"session.update","session":{"type":"realtime"}}`:                                             "invalid_value",
-		`{"type":"session.update","session":{"audio":{"input":{"format":{"type":"audio/opus"}}}}}`:            "invalid_value",
-		`{"type":"session.update","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":1}}}}}`:    "invalid_value",
-		`{"type":"session.update","session":{"audio":{"input":{"transcription":{"model":"none"}}}}}`:          "model_not_found",
-		`{"type":"session.update","session":{"audio":{"input":{"transcription":{"language":"klingonese"}}}}}`: "invalid_value",
-		`{"type":"session.update","session":{"audio":{"input":{"transcription":{"keywords":[7]}}}}}`:          "invalid_value",
-		`{"type":"session.update","session":{"audio":{"input":{"turn_detection":{"type":"magic"}}}}}`:         "invalid_value",
-		`{"type":"session.update","session":{"audio":{"input":{"transcription":{"delay":"none"}}}}}`:          "invalid_value",
+		`{"type":"input_audio_buffer.append"}`:                                                                                 "missing_required_parameter",
+		`{"type":"input_audio_buffer.append","audio":"%"}`:                                                                     "invalid_value",
+		`{"type":"session.update"}`:                                                                                            "invalid_value",
+		`{"type":"session.update","session":{"type":"realtime"}}`:                                                              "invalid_value",
+		`{"type":"session.update","session":{"audio":{"input":{"format":{"type":"audio/opus"}}}}}`:                             "invalid_value",
+		`{"type":"session.update","session":{"audio":{"input":{"format":{"type":"audio/pcm","rate":1}}}}}`:                     "invalid_value",
+		`{"type":"session.update","session":{"audio":{"input":{"transcription":{"model":"none"}}}}}`:                           "model_not_found",
+		`{"type":"session.update","session":{"audio":{"input":{"transcription":{"language":"klingonese"}}}}}`:                  "invalid_value",
+		`{"type":"session.update","session":{"audio":{"input":{"transcription":{"keywords":[7]}}}}}`:                           "invalid_value",
+		`{"type":"session.update","session":{"audio":{"input":{"turn_detection":{"type":"magic"}}}}}`:                          "invalid_value",
+		`{"type":"session.update","session":{"audio":{"input":{"transcription":{"delay":"none"}}}}}`:                           "invalid_value",
+		`{"type":"session.update","session":{"audio":{"input":{"turn_detection":{"type":"server_vad","threshold":2}}}}}`:       "invalid_value",
+		`{"type":"session.update","session":{"audio":{"input":{"turn_detection":{"type":"server_vad","idle_timeout_ms":1}}}}}`: "invalid_value",
 	} {
 		actions, replies, err := d.Receive(true, []byte(message))
 		require.NoError(t, err)
@@ -284,6 +292,33 @@ func TestMistakes(t *testing.T) {
 	actions, _, err := d.Receive(true, []byte(`{"type":"input_audio_buffer.append","audio":"`+base64.StdEncoding.EncodeToString([]byte("sound"))+`"}`))
 	require.NoError(t, err)
 	assert.Equal(t, []doors.Action{doors.Audio("sound")}, actions)
+}
+
+// After a silence of the client's timeout, once until somebody speaks, an item
+// without text is committed.
+func TestIdleTimeout(t *testing.T) {
+	d := open(t, `{"audio":{"input":{"format":{"type":"audio/pcmu"},"turn_detection":{"type":"server_vad","idle_timeout_ms":5000}}}}`)
+	second := fmt.Sprintf(`{"type":"input_audio_buffer.append","audio":%q}`, base64.StdEncoding.EncodeToString(make([]byte, 8000)))
+	listen := func(seconds int) (kinds []string) {
+		for range seconds {
+			_, replies, err := d.Receive(true, []byte(second))
+			require.NoError(t, err)
+			for _, e := range parsed(t, replies) {
+				kinds = append(kinds, e.Type)
+			}
+		}
+		return kinds
+	}
+	timeout := []string{"input_audio_buffer.timeout_triggered", "input_audio_buffer.committed", "conversation.item.added", "conversation.item.input_audio_transcription.completed", "conversation.item.done"}
+	assert.Empty(t, listen(4))
+	assert.Equal(t, timeout, listen(1))
+	assert.Empty(t, listen(20), "once")
+	d.Send(spec.LiveEvent{Kind: spec.LiveSpeechStarted, Start: 21})
+	assert.Empty(t, listen(10), "somebody speaks")
+	d.Send(spec.LiveEvent{Kind: spec.LiveSpeechStopped, Start: 21, End: 34})
+	d.Send(spec.LiveEvent{Kind: spec.LiveFinal, Start: 21, End: 34, Text: "a"})
+	assert.Empty(t, listen(3))
+	assert.Equal(t, timeout, listen(1), "5 s after the end")
 }
 
 // Only an end that the client or its account causes comes with an error.

@@ -78,6 +78,21 @@ func (d *Door) Send(e spec.LiveEvent) (out [][]byte) {
 	return out
 }
 
+// idle takes sound. Once in a silence, after the client's idle timeout, it
+// commits an item without text.
+func (d *Door) idle(sound doors.Audio) [][]byte {
+	d.received += d.config.settings.Format.Seconds(int64(len(sound)))
+	seconds, limit := d.received-d.mark, d.config.detection
+	if limit == nil || limit.Idle == nil || d.idled || len(d.of) > 0 || seconds < *limit.Idle/1000 {
+		return nil
+	}
+	it := d.newItem(true)
+	it.seconds, d.idled = seconds, true
+	out := [][]byte{d.event("input_audio_buffer.timeout_triggered", doors.Object{"audio_start_ms": milliseconds(d.mark), "audio_end_ms": milliseconds(d.received), "item_id": it.id})}
+	d.mark = d.received
+	return slices.Concat(out, d.commit(it), d.progress(it))
+}
+
 func milliseconds(seconds float64) int { return int(math.Round(1000 * max(0, seconds))) }
 
 // begin begins an utterance, and with turn detection its item.
@@ -94,6 +109,7 @@ func (d *Door) begin(e spec.LiveEvent) (out [][]byte) {
 		it = d.newItem(false)
 		d.current = it
 	}
+	d.idled = false
 	u := &utterance{item: it}
 	it.list = append(it.list, u)
 	d.of[e.Utterance] = u

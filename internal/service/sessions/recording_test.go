@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/internal/test/outside"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -155,4 +157,31 @@ func TestRightsEnd(t *testing.T) {
 		leave()
 	}
 	assert.Zero(t, w.inside.Load())
+}
+
+// In S3 the sound is uploaded in parts while it comes; until the session ends,
+// there is no file.
+func TestSoundIsKeptInS3(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	store, err := blob.Open(t.Context(), outside.S3Store(outside.S3(t, "files"), "files"))
+	require.NoError(t, err)
+	t.Cleanup(func() { store.Close() })
+	w := open(t, dbtest.SQLite(t, db.Options{}), keeping, func(c *tasks.Config) { c.Blobs = store })
+	o := Order{ID: tasks.NewID(), Store: true}
+	s := w.begin(t, o)
+	_, ended := listen(s)
+	const seconds = 170 // more than 5 MiB, the length of a part
+	require.NoError(t, speak(t, s, seconds))
+	assert.Empty(t, w.Files())
+	_, err = s.Close()
+	require.NoError(t, errors.Join(err, <-ended))
+	kept, err := w.Service.Audio(t.Context(), w.Account, o.ID)
+	require.NoError(t, err)
+	n, err := io.Copy(io.Discard, kept)
+	require.NoError(t, errors.Join(err, kept.Close()))
+	assert.Equal(t, int64(44+2*audio.SampleRate*seconds), n)
+	assert.Empty(t, w.Orphans())
+	require.NoError(t, w.Delete(t.Context(), w.Account, o.ID))
+	assert.Empty(t, w.Files())
 }

@@ -91,6 +91,25 @@ func hasText(segments []asr.Segment, speech audio.Span) bool {
 	return false
 }
 
+// A recognizer leaves out what it does not understand. So a stretch is speech,
+// also without text, if the detector is sure of a second of it; of music it is
+// for half a second at most. See docs/measurements/speakers.md.
+const (
+	sureSpeech  = 0.8 * 255
+	sureWindows = audio.SampleRate / vad.Window
+)
+
+// sure reports whether a stretch is speech without doubt.
+func (s *Speech) sure(stretch audio.Span) bool {
+	n := 0
+	for i := stretch.Start / vad.Window; i < min(vad.Windows(stretch.End), len(s.Probabilities)); i++ {
+		if s.Probabilities[i] >= sureSpeech {
+			n++
+		}
+	}
+	return n >= sureWindows
+}
+
 // Language is the language of a recording.
 type Language struct {
 	Code        string

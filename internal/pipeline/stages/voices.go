@@ -77,13 +77,14 @@ func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, speech *Speech, alon
 }
 
 // Cluster groups the voices by speaker. If a transcription is known, stretches
-// without text get a speaker only if the voice is clear, and a short sentence
-// has the speaker with its voice.
-func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, transcription *Transcription) (*diarize.Result, error) {
+// without text that are not surely speech get a speaker only if the voice is
+// clear, and a short sentence has the speaker with its voice.
+func (s *Stages) Cluster(ctx context.Context, voices *diarize.Embeddings, speech *Speech, transcription *Transcription) (*diarize.Result, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
 		opt := s.clusterOptions(e)
 		if transcription != nil {
-			voices = voices.Filter(func(span audio.Span) bool { return hasText(transcription.Transcript.Segments, span) }, true)
+			text := transcription.Transcript.Segments
+			voices = voices.Filter(func(span audio.Span) bool { return hasText(text, span) || len(text) > 0 && speech.sure(span) }, true)
 			for _, sentence := range transcription.Transcript.Segments {
 				opt.Passages = append(opt.Passages, audio.Span{Start: int(sentence.Start * audio.SampleRate), End: int(sentence.End * audio.SampleRate)})
 			}
@@ -118,7 +119,7 @@ func (s *Stages) EmbedSides(ctx context.Context, r Recording, sides []Side) (map
 // one speaker; voices are the embeddings of the sides, by channel.
 func (s *Stages) ClusterSides(ctx context.Context, sides []Side, voices map[int]*diarize.Embeddings, transcription *Transcription) (*diarize.Result, error) {
 	if mix, ok := voices[Mix]; ok {
-		return s.Cluster(ctx, mix, transcription)
+		return s.Cluster(ctx, mix, AllSpeech(sides), transcription)
 	}
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Result, error) {
 		opt := s.clusterOptions(e)
@@ -163,7 +164,7 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 	if err != nil {
 		return nil, seconds, err
 	}
-	all, err := s.Cluster(ctx, voices, nil)
+	all, err := s.Cluster(ctx, voices, speech, nil)
 	if err != nil {
 		return nil, seconds, err
 	}

@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,4 +39,17 @@ func TestVoiced(t *testing.T) {
 	spans, err = s.voiced(pcm, &Speech{Spans: early})
 	require.NoError(t, err)
 	assert.Equal(t, early, spans, "without the detector's probabilities")
+}
+
+// TestSureSpeech: a stretch is surely speech from a second of it on of which the
+// detector has hardly a doubt.
+func TestSureSpeech(t *testing.T) {
+	probs := slices.Concat(slices.Repeat([]float32{0}, 10), slices.Repeat([]float32{0.9}, sureWindows), slices.Repeat([]float32{0.7}, 50))
+	s := &Speech{Probabilities: coarse(probs)}
+	all := audio.Span{End: len(probs) * vad.Window}
+	assert.True(t, s.sure(all))
+	assert.True(t, s.sure(audio.Span{Start: 10 * vad.Window, End: (10 + sureWindows) * vad.Window}))
+	assert.False(t, s.sure(audio.Span{Start: 11 * vad.Window, End: all.End}), "a window less")
+	assert.False(t, s.sure(audio.Span{Start: (10 + sureWindows) * vad.Window, End: 2 * all.End}), "beyond the recording")
+	assert.False(t, (&Speech{Spans: []audio.Span{all}}).sure(all), "without the detector's probabilities")
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,8 @@ type LiveReport struct {
 	Machine    Machine     `json:"machine"`
 	Recordings int         `json:"recordings"`
 	Levels     []liveLevel `json:"levels"`
+	// Failures tell which numbers of sessions another recognizer did not serve.
+	Failures []string `json:"failures,omitempty"`
 	// Most holds, for each of the limits of 0.3 and 1 s, the largest number of
 	// sessions of which 95 % of the final texts came in time after the end of
 	// their utterances; nil if the numbers of sessions were given.
@@ -65,8 +68,9 @@ type liveLevel struct {
 	Offline WordErrors `json:"offline_errors"` // of the whole recordings
 }
 
-// liveStream is the receiver of a recording: a live.Session.
-type liveStream interface {
+// LiveStream is the receiver of a recording: a live.Session, or a session of
+// another recognizer. Its Events are read until they end.
+type LiveStream interface {
 	Write(samples []float32) error
 	Events() iter.Seq2[live.Event, error]
 	Close() (*otograph.Result, error)
@@ -83,7 +87,7 @@ type liveBench struct {
 }
 
 // Live plays recordings at their own speed to concurrent live sessions of the
-// first system, and compares their texts and times with the results of whole
+// first system, or of its Stream, and compares their texts and times with the results of whole
 // recordings. Each session plays all recordings, from another one on, for at
 // least some seconds if they are not 0. Without numbers of sessions it measures
 // one session and searches for the largest numbers that keep up.
@@ -111,7 +115,7 @@ func Live(ctx context.Context, c Config, sessions []int, seconds float64) (_ *Li
 	for i := 0; i < len(liveLimits) && len(sessions) == 0; i++ {
 		most, err := largest(mostSessions, func(n int) (bool, error) {
 			l, err := b.level(ctx, n)
-			return l.AfterStop.percentiles()[1] <= liveLimits[i], err
+			return len(l.AfterStop) > 0 && l.AfterStop.percentiles()[1] <= liveLimits[i], err
 		})
 		if err != nil {
 			return nil, err
@@ -165,7 +169,7 @@ func (b *liveBench) level(ctx context.Context, n int) (liveLevel, error) {
 	l := liveLevel{Sessions: n}
 	var mu sync.Mutex // of l
 	cpu := host.ProcessorSeconds()
-	group, ctx := errgroup.WithContext(ctx)
+	group, inner := errgroup.WithContext(ctx)
 	for k := range n {
 		group.Go(func() error {
 			sound := 0.0
@@ -175,7 +179,7 @@ func (b *liveBench) level(ctx context.Context, n int) (liveLevel, error) {
 				if k == 0 {
 					b.announce(it.Name, fmt.Sprintf("%d at a time", n), i)
 				}
-				s, err := live.Open(ctx, b.pipeline, live.Options{Options: b.Systems[0].options(it)})
+				s, err := b.open(inner, b.Systems[0].options(it))
 				if err != nil {
 					return err
 				}
@@ -193,6 +197,10 @@ func (b *liveBench) level(ctx context.Context, n int) (liveLevel, error) {
 		})
 	}
 	err := group.Wait()
+	if err != nil && n > 1 && b.Systems[0].Stream != nil && ctx.Err() == nil {
+		b.report.Failures = append(b.report.Failures, fmt.Sprintf("%d sessions: %v", n, err))
+		return liveLevel{}, nil
+	}
 	if err == nil && len(l.AfterStop) == 0 {
 		err = errors.New("live: the recordings have no utterance")
 	}
@@ -201,9 +209,17 @@ func (b *liveBench) level(ctx context.Context, n int) (liveLevel, error) {
 	return l, err
 }
 
+// open opens a session.
+func (b *liveBench) open(ctx context.Context, opt otograph.Options) (LiveStream, error) {
+	if stream := b.Systems[0].Stream; stream != nil {
+		return stream(ctx, opt.ASRLanguage)
+	}
+	return live.Open(ctx, b.pipeline, live.Options{Options: opt})
+}
+
 // play writes a recording and some silence at their own speed, each packet when
 // its last sample is spoken, and returns the result and the events.
-func play(s liveStream, pcm *audio.PCM) (*otograph.Result, []arrival, error) {
+func play(s LiveStream, pcm *audio.PCM) (*otograph.Result, []arrival, error) {
 	var list []arrival
 	start := time.Now()
 	read := make(chan error, 1)
@@ -224,7 +240,7 @@ func play(s liveStream, pcm *audio.PCM) (*otograph.Result, []arrival, error) {
 		failed = s.Write(samples[:packet])
 	}
 	res, err := s.Close()
-	return res, list, errors.Join(failed, err, <-read)
+	return res, list, cmp.Or(<-read, failed, err)
 }
 
 // largest returns the largest n up to most for which ok is true, which must be
@@ -272,6 +288,9 @@ func (r *LiveReport) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, played at their own speed; %s\n\n", recordings(r.Recordings), r.Machine)
 	align(&b, table)
+	for _, failure := range r.Failures {
+		fmt.Fprintf(&b, "\n%s", failure)
+	}
 	for i, most := range r.Most {
 		fmt.Fprintf(&b, "\nSessions with 95 %% of the final texts within %g s of the end of their utterances: %d", liveLimits[i], most)
 	}

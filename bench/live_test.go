@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"iter"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,6 +78,7 @@ func TestLargest(t *testing.T) {
 type echo struct {
 	events chan live.Event
 	got    []float32
+	after  []live.Event // at its end
 }
 
 func (s *echo) Write(samples []float32) error {
@@ -95,8 +98,11 @@ func (s *echo) Events() iter.Seq2[live.Event, error] {
 }
 
 func (s *echo) Close() (*otograph.Result, error) {
+	for _, e := range s.after {
+		s.events <- e
+	}
 	close(s.events)
-	return spoken(), nil
+	return spoken("yes"), nil
 }
 
 // A packet is written when its last sample has been spoken; the clock is the
@@ -113,5 +119,49 @@ func TestPlayAtItsOwnSpeed(t *testing.T) {
 			assert.InDelta(t, a.End, a.at, 1e-6)
 		}
 		assert.Equal(t, time.Duration(len(s.got))*time.Second/audio.SampleRate, time.Since(start))
+	})
+}
+
+// busy is another recognizer: it serves one session at a time.
+type busy struct {
+	echo
+	open *atomic.Int32
+}
+
+func (s *busy) Close() (*otograph.Result, error) {
+	s.open.Add(-1)
+	return s.echo.Close()
+}
+
+// Live measures another recognizer's sessions; the number that it refuses is a
+// failure of the report.
+func TestLiveOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var open atomic.Int32
+		stream := func(_ context.Context, language *string) (LiveStream, error) {
+			assert.Nil(t, language)
+			if open.Add(1) > 1 {
+				return nil, errors.New("full")
+			}
+			s := &busy{echo{events: make(chan live.Event)}, &open}
+			s.after = []live.Event{{Kind: spec.LiveSpeechStopped, End: 0.5}, {Kind: spec.LiveFinal, End: 0.5, Text: "yes", Segments: []spec.Segment{{Text: "yes"}}}}
+			return s, nil
+		}
+		b := &liveBench{
+			Config:  Config{Items: []Item{{Name: "a", Text: new("yes")}}, Systems: []System{{Stream: stream}}},
+			sounds:  []*audio.PCM{audio.FromSamples(make([]float32, audio.SampleRate))},
+			offline: []*otograph.Result{spoken("yes")},
+		}
+		l, err := b.level(t.Context(), 1)
+		require.NoError(t, err)
+		assert.Len(t, l.AfterStop, 1)
+		assert.Equal(t, WordErrors{Reference: 1}, l.Errors)
+		_, err = b.level(t.Context(), 2)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"2 sessions: full"}, b.report.Failures)
+		open.Store(1)
+		b.report.Levels = nil
+		_, err = b.level(t.Context(), 1)
+		assert.ErrorContains(t, err, "full")
 	})
 }

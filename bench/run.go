@@ -29,6 +29,9 @@ type System struct {
 	Engine Engine
 	// Parallel is how many recordings an Engine processes in parallel (0: 1).
 	Parallel int
+	// Stream opens a session of another live recognizer, which Live measures; the
+	// models then only tell when words end. A nil language is to be detected.
+	Stream func(ctx context.Context, language *string) (LiveStream, error)
 }
 
 // Config configures a run.

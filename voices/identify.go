@@ -31,6 +31,10 @@ const (
 	nextPart    = 0.35 // or this part of it and alikePart of one minus alike
 	alikePart   = 0.22
 	matchMargin = 0.04 // least lead of the cosine over that with the next voice
+	// The next of many known voices is nearer, so the limit is multiplied by manyKnown
+	// and by tenKnown more for ten times as many, if that is more than one.
+	manyKnown = 0.83
+	tenKnown  = 0.2
 
 	// The log odds of the probability are oddsOffset − oddsSlope · distance/limit.
 	oddsOffset = 9.77
@@ -73,10 +77,10 @@ func (r *Register) people(model string) (out []person) {
 }
 
 // probability returns the probability that a speaker with a cosine to a voice,
-// and another one to the next voice (−1 without one), is this person.
-func probability(cosine, next, alike float64) float64 {
+// and another one to the next of the known voices (−1 without one), is this person.
+func probability(cosine, next, alike float64, known int) float64 {
 	others := 1 - next
-	limit := min(nextShare*others, nextPart*others+alikePart*(1-alike), 1-alike)
+	limit := min(nextShare*others, nextPart*others+alikePart*(1-alike), 1-alike) * max(1, manyKnown+tenKnown*math.Log10(float64(known)))
 	p := 1 / (1 + math.Exp(oddsSlope*(1-cosine)/max(limit, 1e-6)-oddsOffset))
 	if cosine-next < matchMargin {
 		p = min(p, 0.5)
@@ -119,7 +123,7 @@ func (r *Register) Identify(model string, speakers []spec.SpeakerEmbedding, alik
 		if who < 0 {
 			continue
 		}
-		if p := probability(best, second, alike); p >= leastSuggested {
+		if p := probability(best, second, alike, len(people)); p >= leastSuggested {
 			claims = append(claims, claim{speaker: i, person: who, cosine: best, probability: p})
 		}
 	}

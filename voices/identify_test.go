@@ -2,6 +2,7 @@ package voices
 
 import (
 	"bytes"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -103,6 +104,19 @@ func TestIdentifyAtAnyScale(t *testing.T) {
 			add(t, &r, "Bob", scale)
 			assert.Equal(t, c.identified, len(Names(r.Identify(model, speakers(c.speaker*scale), 0.5))) == 1, "%s, scale %v", name, scale)
 		}
+	}
+}
+
+// TestManyKnownVoices: among 40 known voices, none of them near, the distance that
+// still counts is greater by a seventh than among two.
+func TestManyKnownVoices(t *testing.T) {
+	for count, want := range map[int]string{2: "", 40: "Ann"} {
+		var r Register
+		add(t, &r, "Ann", 0)
+		for i := range count - 1 {
+			add(t, &r, "other "+strconv.Itoa(i), 90+float64(i)/10)
+		}
+		assert.Equal(t, want, Names(r.Identify(model, speakers(39), 0.5))["A"], "%d known", count)
 	}
 }
 

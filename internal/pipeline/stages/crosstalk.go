@@ -2,7 +2,8 @@ package stages
 
 import (
 	"context"
-	"math"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/otograph/otograph/audio"
 )
@@ -138,23 +139,19 @@ func ChannelsDiffer(list []*audio.PCM) bool {
 	if len(list) < 2 {
 		return false
 	}
-	loudest := make([]int, len(list)) // frames
+	levels, loudest := make([]float64, len(list)), make([]int, len(list)) // energies; frames
 	sounding, clear := 0, 0
 	for from := 0; from < list[0].Len(); from += bleedFrame {
-		best, first, second := 0, 0.0, 0.0
 		for i, c := range list {
-			switch e := energy(c, from); {
-			case e > first:
-				best, first, second = i, e, first
-			default:
-				second = math.Max(second, e)
-			}
+			levels[i] = energy(c, from)
 		}
+		best := floats.MaxIdx(levels)
+		first := levels[best]
 		if first < differSilent {
 			continue
 		}
 		sounding++
-		if first >= differLouder*second {
+		if levels[best] = 0; first >= differLouder*floats.Max(levels) {
 			clear++
 			loudest[best]++
 		}

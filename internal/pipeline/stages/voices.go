@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
@@ -171,16 +172,20 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 	if len(all.Speakers) != 1 {
 		return nil, seconds, spec.Permanent(fmt.Errorf("expected one voice, found %d: cut out the other speakers", len(all.Speakers)))
 	}
-	return all.Speakers[0].Embedding, seconds, nil
+	if seconds >= joinedSeconds {
+		return all.Speakers[0].Embedding, seconds, nil
+	}
+	// One vector of all the speech is surer than the mean of short windows.
+	whole, err := compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) ([][]float32, error) {
+		return workingEmbedder{e, s.working}.Embed(ctx, pcm, spans)
+	})
+	return slices.Concat(whole...), seconds, err
 }
 
 // Names returns the names of the speakers whose voices are in the register.
 func (s *Stages) Names(register *voices.Register, f *Findings) map[string]string {
-	if f.Speakers == nil || len(register.Voices) == 0 {
-		return nil
-	}
 	m, ok := s.Engines.Set.Role(models.RoleEmbedder)
-	if !ok {
+	if !ok || f.Speakers == nil || len(register.Voices) == 0 {
 		return nil
 	}
 	speakers := make([]spec.SpeakerEmbedding, len(f.Speakers.Speakers))

@@ -244,15 +244,11 @@ func (c *onlyCopy) Scan(src any) error {
 }
 
 func packVectors(vectors [][]float32) []byte {
-	size := 0
-	for _, x := range vectors {
-		size += 4 * len(x)
-	}
-	out := make([]byte, 0, size) // never reallocated, so that the caller can clear it
-	for _, x := range vectors {
-		for _, w := range x {
-			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(w))
-		}
+	flat := slices.Concat(vectors...)
+	defer clear(flat)
+	out := make([]byte, 0, 4*len(flat)) // never reallocated, so that the caller can clear it
+	for _, w := range flat {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(w))
 	}
 	return out
 }

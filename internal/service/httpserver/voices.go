@@ -3,7 +3,6 @@ package httpserver
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"net/http"
 	"strings"
 
@@ -116,19 +115,18 @@ func (v *voiceSubmission) fields() jsonstream.Fields {
 
 // readVectors reads lists of numbers.
 func readVectors(raw []byte) ([][]float32, error) {
-	wrong := func() error { return invalid("vectors: must be a list of lists of finite numbers") }
-	var lists [][]*float64
+	wrong := invalid("vectors: must be a list of lists of finite numbers")
+	var lists [][]*float32
 	if err := json.Unmarshal(raw, &lists); err != nil || lists == nil {
-		return nil, wrong()
+		return nil, wrong
 	}
 	vectors := make([][]float32, len(lists))
 	for i, list := range lists {
-		vectors[i] = make([]float32, len(list))
-		for j, x := range list {
-			if x == nil || math.Abs(*x) > math.MaxFloat32 {
-				return nil, wrong()
+		for _, x := range list {
+			if x == nil {
+				return nil, wrong
 			}
-			vectors[i][j] = float32(*x)
+			vectors[i] = append(vectors[i], *x)
 		}
 	}
 	return vectors, nil

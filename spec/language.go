@@ -1,6 +1,9 @@
 package spec
 
 import (
+	_ "embed" // the list of languages
+	"encoding/csv"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -20,110 +23,23 @@ type Language struct {
 	aliases []string
 }
 
-// languages is in the order of Whisper's language tokens (numbers 0 to 99 of
+// languagesCSV is in the order of Whisper's language tokens (numbers 0 to 99 of
 // the published vocabulary); the last, yue, came with large-v3.
-var languages = []Language{
-	{"en", "eng", "english", nil},
-	{"zh", "zho", "chinese", []string{"chi", "cmn", "mandarin", "中文", "汉语", "漢語", "普通话", "普通話"}},
-	{"de", "deu", "german", []string{"ger", "deutsch"}},
-	{"es", "spa", "spanish", []string{"castilian", "español", "espanol", "castellano"}},
-	{"ru", "rus", "russian", []string{"русский"}},
-	{"ko", "kor", "korean", []string{"한국어"}},
-	{"fr", "fra", "french", []string{"fre", "français", "francais"}},
-	{"ja", "jpn", "japanese", []string{"日本語"}},
-	{"pt", "por", "portuguese", []string{"português", "portugues"}},
-	{"tr", "tur", "turkish", []string{"türkçe"}},
-	{"pl", "pol", "polish", []string{"polski"}},
-	{"ca", "cat", "catalan", []string{"valencian", "català"}},
-	{"nl", "nld", "dutch", []string{"dut", "flemish", "nederlands"}},
-	{"ar", "ara", "arabic", []string{"arb", "العربية"}},
-	{"sv", "swe", "swedish", []string{"svenska"}},
-	{"it", "ita", "italian", []string{"italiano"}},
-	{"id", "ind", "indonesian", []string{"in", "bahasa indonesia"}},
-	{"hi", "hin", "hindi", []string{"हिन्दी"}},
-	{"fi", "fin", "finnish", []string{"suomi"}},
-	{"vi", "vie", "vietnamese", []string{"tiếng việt"}},
-	{"he", "heb", "hebrew", []string{"iw", "עברית"}},
-	{"uk", "ukr", "ukrainian", []string{"українська"}},
-	{"el", "ell", "greek", []string{"gre", "ελληνικά"}},
-	{"ms", "msa", "malay", []string{"may", "zsm", "bahasa melayu"}},
-	{"cs", "ces", "czech", []string{"cze", "čeština"}},
-	{"ro", "ron", "romanian", []string{"rum", "mo", "mol", "moldavian", "moldovan", "română"}},
-	{"da", "dan", "danish", []string{"dansk"}},
-	{"hu", "hun", "hungarian", []string{"magyar"}},
-	{"ta", "tam", "tamil", []string{"தமிழ்"}},
-	{"no", "nor", "norwegian", []string{"nb", "nob", "bokmål", "bokmal", "norsk"}},
-	{"th", "tha", "thai", []string{"ไทย"}},
-	{"ur", "urd", "urdu", []string{"اردو"}},
-	{"hr", "hrv", "croatian", []string{"hrvatski"}},
-	{"bg", "bul", "bulgarian", []string{"български"}},
-	{"lt", "lit", "lithuanian", []string{"lietuvių"}},
-	{"la", "lat", "latin", nil},
-	{"mi", "mri", "maori", []string{"mao", "māori"}},
-	{"ml", "mal", "malayalam", nil},
-	{"cy", "cym", "welsh", []string{"wel", "cymraeg"}},
-	{"sk", "slk", "slovak", []string{"slo", "slovenčina"}},
-	{"te", "tel", "telugu", nil},
-	{"fa", "fas", "persian", []string{"per", "pes", "farsi", "فارسی"}},
-	{"lv", "lav", "latvian", []string{"lvs", "latviešu"}},
-	{"bn", "ben", "bengali", []string{"bangla", "বাংলা"}},
-	{"sr", "srp", "serbian", []string{"српски"}},
-	{"az", "aze", "azerbaijani", []string{"azj"}},
-	{"sl", "slv", "slovenian", []string{"slovene", "slovenščina"}},
-	{"kn", "kan", "kannada", nil},
-	{"et", "est", "estonian", []string{"ekk", "eesti"}},
-	{"mk", "mkd", "macedonian", []string{"mac", "македонски"}},
-	{"br", "bre", "breton", nil},
-	{"eu", "eus", "basque", []string{"baq", "euskara"}},
-	{"is", "isl", "icelandic", []string{"ice", "íslenska"}},
-	{"hy", "hye", "armenian", []string{"arm"}},
-	{"ne", "nep", "nepali", []string{"npi"}},
-	{"mn", "mon", "mongolian", []string{"khk"}},
-	{"bs", "bos", "bosnian", []string{"bosanski"}},
-	{"kk", "kaz", "kazakh", nil},
-	{"sq", "sqi", "albanian", []string{"alb", "als", "shqip"}},
-	{"sw", "swa", "swahili", []string{"swh", "kiswahili"}},
-	{"gl", "glg", "galician", []string{"galego"}},
-	{"mr", "mar", "marathi", nil},
-	{"pa", "pan", "punjabi", []string{"panjabi"}},
-	{"si", "sin", "sinhala", []string{"sinhalese"}},
-	{"km", "khm", "khmer", nil},
-	{"sn", "sna", "shona", nil},
-	{"yo", "yor", "yoruba", nil},
-	{"so", "som", "somali", nil},
-	{"af", "afr", "afrikaans", nil},
-	{"oc", "oci", "occitan", nil},
-	{"ka", "kat", "georgian", []string{"geo"}},
-	{"be", "bel", "belarusian", nil},
-	{"tg", "tgk", "tajik", nil},
-	{"sd", "snd", "sindhi", nil},
-	{"gu", "guj", "gujarati", nil},
-	{"am", "amh", "amharic", nil},
-	{"yi", "yid", "yiddish", []string{"ji", "ydd"}},
-	{"lo", "lao", "lao", nil},
-	{"uz", "uzb", "uzbek", []string{"uzn"}},
-	{"fo", "fao", "faroese", nil},
-	{"ht", "hat", "haitian creole", []string{"haitian"}},
-	{"ps", "pus", "pashto", []string{"pushto", "pbt"}},
-	{"tk", "tuk", "turkmen", nil},
-	{"nn", "nno", "nynorsk", []string{"norwegian nynorsk"}},
-	{"mt", "mlt", "maltese", nil},
-	{"sa", "san", "sanskrit", nil},
-	{"lb", "ltz", "luxembourgish", []string{"letzeburgesch"}},
-	{"my", "mya", "myanmar", []string{"bur", "burmese"}},
-	{"bo", "bod", "tibetan", []string{"tib"}},
-	{"tl", "tgl", "tagalog", []string{"fil", "filipino"}},
-	{"mg", "mlg", "malagasy", []string{"plt"}},
-	{"as", "asm", "assamese", nil},
-	{"tt", "tat", "tatar", nil},
-	{"haw", "haw", "hawaiian", nil},
-	{"ln", "lin", "lingala", nil},
-	{"ha", "hau", "hausa", nil},
-	{"ba", "bak", "bashkir", nil},
-	{"jw", "jav", "javanese", []string{"jv"}},
-	{"su", "sun", "sundanese", nil},
-	{"yue", "yue", "cantonese", []string{"zh-yue", "zh-hk", "zh-hant-hk", "粤语", "粵語", "廣東話", "广东话"}},
-}
+//
+//go:embed languages.csv
+var languagesCSV string
+
+// languages are the rows of the list. A wrong row is a build error.
+var languages = func() (list []Language) {
+	rows, err := csv.NewReader(strings.NewReader(languagesCSV)).ReadAll()
+	if err != nil {
+		panic(fmt.Sprintf("spec: the embedded list of languages: %v", err))
+	}
+	for _, r := range rows[1:] {
+		list = append(list, Language{Code: r[0], ISO3: r[1], Name: r[2], aliases: strings.FieldsFunc(r[3], func(c rune) bool { return c == '|' })})
+	}
+	return list
+}()
 
 // Languages returns the languages of the published multilingual Whisper models
 // in the order of their tokens: 99, with Cantonese as the hundredth.

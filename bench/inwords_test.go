@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	goaudio "github.com/go-audio/audio"
+	"github.com/go-audio/wav"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/files/mediafiles"
 )
 
 // listener is an engine that states the length and the first sample of its
@@ -36,11 +37,16 @@ func (l listener) Transcribe(ctx context.Context, it Item) (*otograph.Result, Co
 // steps writes a recording of some seconds, each of another level.
 func steps(t *testing.T, seconds int) string {
 	path := filepath.Join(t.TempDir(), "steps.wav")
-	var samples []float32
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	var samples []int
 	for i := range seconds * audio.SampleRate {
-		samples = append(samples, float32(1000*(i/audio.SampleRate))/32767)
+		samples = append(samples, 1000*(i/audio.SampleRate))
 	}
-	require.NoError(t, mediafiles.WriteWAV(path, samples, audio.SampleRate))
+	e := wav.NewEncoder(f, audio.SampleRate, 16, 1, 1)
+	require.NoError(t, e.Write(&goaudio.IntBuffer{Format: &goaudio.Format{NumChannels: 1, SampleRate: audio.SampleRate}, Data: samples, SourceBitDepth: 16}))
+	require.NoError(t, e.Close())
+	require.NoError(t, f.Close())
 	return path
 }
 

@@ -200,30 +200,18 @@ func (net *BorderNet) Score(s *BorderSound, border int, letters *Letters) float6
 // Letters returns the first layer's output for the letters around a border: the
 // last two of the previous word ("" for none) and the first two of the word.
 func (net *BorderNet) Letters(before, word string) (sum Letters) {
-	add := func(place, kind int) {
-		for j, w := range net.letters[(place*letterKinds+kind)*hidden:][:hidden] {
-			sum[j] += w
+	const noLetter, noWord = letterKinds - 2, letterKinds - 1
+	kind := func(text []rune, at, none int) int {
+		if at < 0 || at >= len(text) {
+			return none
 		}
+		return kindOf(text[at])
 	}
 	last, first := solids(before), solids(word)
-	switch n := len(last); n {
-	case 0:
-		add(0, letterKinds-2)
-		add(1, letterKinds-1)
-	case 1:
-		add(0, letterKinds-2)
-		add(1, kindOf(last[0]))
-	default:
-		add(0, kindOf(last[n-2]))
-		add(1, kindOf(last[n-1]))
-	}
-	if len(first) > 0 {
-		add(2, kindOf(first[0]))
-	}
-	if len(first) > 1 {
-		add(3, kindOf(first[1]))
-	} else {
-		add(3, letterKinds-2)
+	for place, k := range [4]int{kind(last, len(last)-2, noLetter), kind(last, len(last)-1, noWord), kind(first, 0, 0), kind(first, 1, noLetter)} {
+		for j, w := range net.letters[(place*letterKinds+k)*hidden:][:hidden] {
+			sum[j] += w
+		}
 	}
 	return sum
 }

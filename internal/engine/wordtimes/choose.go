@@ -7,7 +7,9 @@ import (
 )
 
 // mostHeads is the maximum number of chosen heads, typical of published lists.
-const mostHeads = 8
+// usualStrain is what durations and skipped speech usually cost a word
+// (docs/measurements/word-times.md).
+const mostHeads, usualStrain = 8, 0.7
 
 // Choose finds the alignment heads of an unpublished decoder from a window with
 // plenty of text: the heads that jump to a word at its audible start. Only
@@ -37,7 +39,7 @@ func Choose(ctx context.Context, in Input, layers int, scores func(layer int) ([
 			s.place(warp(attention(heads[h:h+1], in.Prefix, positions(in, heads))))
 			s.score()
 			fit, _ := s.best(len(in.Words)-1, len(s.clock.frames))
-			all = append(all, candidate{[2]int{layer, h}, fit})
+			all = append(all, candidate{[2]int{layer, h}, fit + usualStrain*float64(len(in.Words))})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.fit, a.fit) })

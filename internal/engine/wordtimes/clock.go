@@ -26,7 +26,8 @@ const (
 // clock counts only the frames of speech.
 type clock struct {
 	frames []int // index in the window of each frame of speech
-	ends   []int // for each frame of speech, the end of its stretch, by the clock
+	begins []int // for each frame of speech, the start of its stretch, by the clock
+	ends   []int // and its end
 	at     []int // for each frame of the window, and its end, the speech before it
 }
 
@@ -44,16 +45,21 @@ func newClock(samples []float32, speech []audio.Span) *clock {
 	silence(spoken, levels(samples, total))
 	c := &clock{at: make([]int, total+1)}
 	for f, is := range spoken {
-		c.at[f] = len(c.frames)
-		if is {
-			c.frames = append(c.frames, f)
+		k := len(c.frames)
+		if c.at[f] = k; !is {
+			continue
 		}
+		begin := k
+		if k > 0 && !last[c.frames[k-1]] && f-c.frames[k-1] <= shortGap {
+			begin = c.begins[k-1]
+		}
+		c.frames, c.begins = append(c.frames, f), append(c.begins, begin)
 	}
 	c.at[total] = len(c.frames)
 	c.ends = make([]int, len(c.frames))
 	for k := len(c.frames) - 1; k >= 0; k-- {
 		c.ends[k] = k + 1
-		if k+1 < len(c.frames) && !last[c.frames[k]] && c.frames[k+1]-c.frames[k] <= shortGap {
+		if k+1 < len(c.frames) && c.begins[k+1] <= k {
 			c.ends[k] = c.ends[k+1]
 		}
 	}

@@ -2,24 +2,29 @@ package wordtimes
 
 import (
 	"math"
+	"unicode"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/spec"
 )
 
 // leastWord is the least length of a word, in frames.
 const leastWord = 2
 
-// Attention jumps to a word up to 0.1 s before or after its start; the lag
-// depends on the model, and is measured in each window from the audible starts
-// of its words. A word may start within reach frames of its jump plus that lag;
-// early and late are the deviations. hearing weights the border network against
-// the distance: below 1, because neighboring frames carry the same information.
-// The numbers come from 268 words of 27 English recordings of people (starts by
-// pocketsphinx) and 223 of synthesizers, with Whisper base.
+// Attention leaves a word early by the share ahead of its usual duration. The
+// rest of the delay from this jump to the start of the next word depends on the
+// model, and is measured in each window from the audible starts of its words:
+// the lag. A word may start within reach frames of the expected place; early
+// and late are the deviations, and tail limits the cost of great ones. hearing
+// weights the border network against the distance: below 1, because neighboring
+// frames carry the same information. How these numbers were chosen is in
+// docs/measurements/word-times.md.
 const (
-	reach       = 25
+	ahead       = 0.17
+	reach       = 30
 	places      = 2*reach + 1
-	early, late = 6.0, 9.0
+	early, late = 6.5, 7.5
+	tail        = 3.0
 	hearing     = 0.9
 )
 
@@ -30,7 +35,7 @@ var distances = func() (cost [places]float64) {
 		if j < reach {
 			off = float64(j-reach) / early
 		}
-		cost[j] = off * off / 2
+		cost[j] = tail * math.Log1p(off*off/2/tail)
 	}
 	return cost
 }()
@@ -38,20 +43,23 @@ var distances = func() (cost [places]float64) {
 // The lag is searched up to mostLag frames on both sides, in steps of lagStep;
 // lagSpread is its expected deviation from 0, for windows of few words.
 const (
-	mostLag, lagStep = 16, 2
-	lagSpread        = 8.0
+	mostLag, lagStep = 24, 2
+	lagSpread        = 12.0
 )
 
 const (
-	// letterFrames is the least duration per letter of a word, and wordFrames
-	// the least of any word; a shorter word costs shortCost per factor of e.
-	letterFrames, wordFrames = 2.0, 15.0
-	shortCost                = 1.0
+	// A word usually lasts as long as its letters at the window's mean pace, and
+	// finalLetters more before a pause; the deviation is paceSpread times the
+	// square root of the letters.
+	paceCost, paceSpread, finalLetters = 2.2, 0.9, 4.0
+	// leastLetters counts shorter words, digitLetters each digit and each
+	// character of a script without spaces.
+	leastLetters, digitLetters = 2.0, 4.0
+	// skipCost limits the cost of speech between a pause and the next word;
+	// skipFrames of it cost half.
+	skipCost, skipFrames = 10.0, 10.0
 	// tooShort is the cost of a word below leastWord: a last resort.
 	tooShort = 100.0
-	// edge is the greatest distance, in frames, from the start of a stretch of
-	// speech to its first word at which the word is moved to the start.
-	edge = 15
 	// hold is how long a word may outlast the jump to the next token (frames).
 	hold = 60
 )
@@ -62,7 +70,8 @@ type sharpener struct {
 	clock   *clock
 	sound   *BorderSound
 	letters []Letters // around the start of each word
-	least   []float64 // shortest duration of a word without cost, in frames
+	count   []float64 // of each word's letters
+	pace    float64   // frames a letter
 	lag     int       // from the jump to the start of a word, in frames
 	middle  []int     // of the places where a word may start, by the clock
 	cells   []cell    // places of the first word, of the second …
@@ -82,25 +91,47 @@ func newSharpener(in Input) *sharpener {
 		return nil
 	}
 	s.sound = NewBorderSound(audio.FromSamples(in.Samples), 0, len(s.clock.at)-1, in.Speech)
-	s.letters, s.least = make([]Letters, n), make([]float64, n)
+	s.letters, s.count = make([]Letters, n), make([]float64, n)
 	s.middle, s.cells = make([]int, n), make([]cell, n*places)
-	before := ""
+	before, total := "", 0.0
 	for i, w := range in.Words {
 		s.letters[i] = Borders().Letters(before, w.Text)
-		s.least[i] = min(letterFrames*float64(len(solids(w.Text))), wordFrames)
-		before = w.Text
+		s.count[i] = countLetters(w.Text)
+		before, total = w.Text, total+s.count[i]
 	}
+	s.pace = float64(len(s.clock.frames)) / total
 	return s
 }
 
-// listen sets the lag at which the words' starts near their jumps score best.
+// countLetters returns how many letters a word is worth in duration.
+func countLetters(text string) (n float64) {
+	for _, r := range solids(text) {
+		if n++; unicode.IsNumber(r) || spec.Unspaced(r) {
+			n += digitLetters - 1
+		}
+	}
+	return max(n, leastLetters)
+}
+
+// jump returns when the word before token t ends by the attention, before the
+// lag, by the clock. The token follows word i-1 or is the first of word i.
+func (s *sharpener) jump(begins []int, i, t int) int {
+	at := s.clock.reading(begins[t])
+	if i > 0 && s.in.Words[i-1].Last+1 == t {
+		at += int(math.Round(ahead * s.pace * s.count[i-1]))
+	}
+	return at
+}
+
+// listen sets the lag at which the words' starts near their jumps score best. The
+// first word does not count: attention has nothing to jump from.
 func (s *sharpener) listen(begins []int) {
 	const side = mostLag + reach
 	net := Borders()
 	var acoustic [2*side + 1]float64
 	var fit [2*mostLag/lagStep + 1]float64
-	for i, w := range s.in.Words {
-		jump := s.clock.reading(begins[w.First])
+	for i := 1; i < len(s.in.Words); i++ {
+		jump := s.jump(begins, i, s.in.Words[i].First)
 		for d := range acoustic {
 			if k := jump - side + d; k >= 0 && k < len(s.clock.frames) {
 				acoustic[d] = hearing * net.Score(s.sound, s.clock.frames[k], &s.letters[i])
@@ -132,7 +163,7 @@ func (s *sharpener) place(begins []int) {
 	s.listen(begins)
 	first := 0
 	for i, w := range s.in.Words {
-		s.middle[i] = max(s.clock.reading(begins[w.First])+s.lag, first)
+		s.middle[i] = max(s.jump(begins, i, w.First)+s.lag, first)
 		first = s.middle[i] + leastWord
 	}
 	last := len(s.clock.frames)
@@ -170,11 +201,10 @@ func (s *sharpener) score() {
 // times returns the times of the words on the best path through the cells.
 func (s *sharpener) times(begins []int) []Time {
 	starts := append(s.trace(), len(s.clock.frames))
-	s.snap(starts)
 	times := make([]Time, len(s.in.Words))
 	for i, w := range s.in.Words {
 		k := starts[i]
-		longest := s.clock.reading(begins[w.Last+1]) + s.lag + hold
+		longest := s.jump(begins, i+1, w.Last+1) + s.lag + hold
 		end := min(starts[i+1], s.clock.ends[k], max(longest, k+leastWord))
 		times[i] = Time{float64(s.clock.frames[k]) / 100, float64(s.clock.frames[end-1]+1) / 100}
 	}
@@ -192,18 +222,31 @@ func (s *sharpener) best(i, until int) (score float64, from int) {
 		if c.score <= score {
 			continue
 		}
-		length := min(until, s.clock.ends[k]) - k
-		if float64(length) < s.least[i] {
-			c.score -= shortCost * math.Log(s.least[i]/float64(length))
-		}
-		if length < leastWord {
-			c.score -= tooShort
-		}
-		if c.score > score {
+		if c.score -= s.strain(i, k, until); c.score > score {
 			score, from = c.score, j
 		}
 	}
 	return score, from
+}
+
+// strain returns the cost of the duration of word i from k until the next word,
+// and of speech between a pause and the next word.
+func (s *sharpener) strain(i, k, until int) float64 {
+	end, usual := s.clock.ends[k], s.count[i]
+	if until >= end {
+		usual += finalLetters
+	}
+	length := min(until, end) - k
+	off := (float64(length)/s.pace - usual) / paceSpread
+	cost := paceCost * (math.Sqrt(1+off*off/s.count[i]) - 1)
+	if length < leastWord {
+		cost += tooShort
+	}
+	if until > end && until < len(s.clock.frames) {
+		skipped := float64(until - s.clock.begins[until])
+		cost += skipCost * skipped / (skipFrames + skipped)
+	}
+	return cost
 }
 
 // trace returns the starts of the words.
@@ -215,17 +258,4 @@ func (s *sharpener) trace() []int {
 		j = s.cells[i*places+j].from
 	}
 	return starts
-}
-
-// snap moves the first word of each stretch to the start of the stretch.
-func (s *sharpener) snap(starts []int) {
-	begin := 0 // of the current stretch
-	for i, k := range starts[:len(s.in.Words)] {
-		for s.clock.ends[begin] <= k {
-			begin = s.clock.ends[begin]
-		}
-		if k-begin <= edge && (i == 0 || starts[i-1] < begin) {
-			starts[i] = begin
-		}
-	}
 }

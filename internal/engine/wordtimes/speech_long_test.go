@@ -206,8 +206,8 @@ func (s *tally) check(t *testing.T, name string) {
 	t.Helper()
 	t.Logf("%s: %.0f words, starts off by %.0f ms on the mean, %.2f within 50 ms", name, s.words, 1000*s.sum/s.words, s.near/s.words)
 	assert.Greater(t, s.words, 10.0)
-	assert.LessOrEqual(t, s.sum/s.words, 0.06, name)
-	assert.GreaterOrEqual(t, s.near/s.words, 0.6, name)
+	assert.LessOrEqual(t, s.sum/s.words, 0.04, name)
+	assert.GreaterOrEqual(t, s.near/s.words, 0.8, name)
 }
 
 // TestStartsOfRealSpeech compares the starts of words in read books with

@@ -220,6 +220,33 @@ func TestQuietPause(t *testing.T) {
 	assert.InDelta(t, 2.5, times[1].Start, 0.011, "the first word of the next phrase begins after it")
 }
 
+// TestAttentionAheadOfAPause: a word that attention reads before the pause in
+// front of it begins after the pause, where sound would be left to no word.
+func TestAttentionAheadOfAPause(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	in := Input{Prefix: 1, Speech: []audio.Span{{Start: second, End: 2 * second}, {Start: 5 * second / 2, End: 7 * second / 2}}}
+	in.Samples = bursts(random, 4*second, in.Speech)
+	in.Words = []Word{{" the", 0, 0}, {" address", 1, 1}, {" a", 2, 2}, {" very", 3, 3}, {" vicious", 4, 4}}
+	in.Scores = randomScores(random, 1, 7, 1500)
+	for row, at := range [][2]int{{50, 62}, {62, 93}, {93, 132}, {132, 148}, {148, 175}, {175, 200}} { // positions of 20 ms
+		for j := at[0]; j < at[1]; j++ {
+			in.Scores[0][row][j] += 12
+		}
+	}
+	times := Times(in)
+	require.Len(t, times, 5)
+	assert.InDelta(t, 2, times[1].End, 0.011, "the word before lasts until the pause")
+	assert.InDelta(t, 2.5, times[2].Start, 0.011, "the word begins after the pause")
+}
+
+// TestCountLetters: a digit and a character of a script without spaces last as
+// long as several letters.
+func TestCountLetters(t *testing.T) {
+	for text, want := range map[string]float64{" a": 2, " don't": 4, " 12.5": 12, "你": 4, " l'été,": 4, "%": 2} {
+		assert.InDelta(t, want, countLetters(text), 0, text)
+	}
+}
+
 func TestSlivers(t *testing.T) {
 	span := func(from, to float64) audio.Span { return audio.Span{Start: int(from * second), End: int(to * second)} }
 	whole := []audio.Span{span(0, 0.05), span(1, 2), span(2.9, 3)}

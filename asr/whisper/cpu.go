@@ -154,11 +154,14 @@ func (c *cpu) store(j *job, w *whispernet.Window) {
 	}
 }
 
-// forget frees the stored windows of a recording.
-func (c *cpu) forget(pcm *audio.PCM) {
+// forget frees the stored windows that begin inside a window of a recording.
+func (c *cpu) forget(pcm *audio.PCM, w decode.Window) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.freeIf(func(k storedWindow) bool { return k.pcm == weak.Make(pcm) })
+	from, to := w.Pieces[0].Start, w.Pieces[len(w.Pieces)-1].End
+	c.freeIf(func(k storedWindow) bool {
+		return k.pcm == weak.Make(pcm) && k.pieces[0].Start >= from && k.pieces[0].Start < to
+	})
 }
 
 // freeIf frees some of the stored windows; c.mu is held.

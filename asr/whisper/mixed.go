@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
 )
@@ -60,46 +59,31 @@ func (h firstPass) otherThan(language string) string {
 	return ""
 }
 
-// divide detects the languages of the passages of windows whose language is
-// unclear, and decodes windows with several languages again, each part in one.
-func (e *Engine) divide(ctx context.Context, pcm *audio.PCM, windows []decode.Window, results []result, t *task) ([]decode.Window, []result, asr.Stats, error) {
-	var stats asr.Stats
-	defer e.cpu.forget(pcm) // the passages that became parts of longer ones
-	left := len(windows) + passagesMore
-	var allWindows []decode.Window
-	var all []result
-	for i, w := range windows {
-		t.opt.ReportWork()
-		var parts []part
-		for _, passages := range results[i].unsure {
-			if len(passages) > left {
-				break
-			}
-			left -= len(passages)
-			stats.Asked += len(passages)
-			var err error
-			if parts, err = e.parts(ctx, pcm, passages, results[i].language, t); err != nil {
-				return nil, nil, stats, err
-			}
-			if parts == nil {
-				break
-			}
+// divide detects the languages of the passages of a window whose language is
+// unclear, at most left of them, and decodes a window with several languages
+// again, each part in one. nil means that the window stays as it is. It adds
+// the work done to the window's result or to that of the first part.
+func (e *Engine) divide(ctx context.Context, pcm *audio.PCM, w decode.Window, r *result, left int, t *task) (parts []part, err error) {
+	defer e.cpu.forget(pcm, w) // the passages that became parts of longer ones
+	for _, passages := range r.unsure {
+		if len(passages) > left {
+			break
 		}
-		fresh, err := e.decodeParts(ctx, pcm, parts, t)
-		if err != nil {
-			return nil, nil, stats, err
+		left -= len(passages)
+		r.stats.Asked += len(passages)
+		if parts, err = e.parts(ctx, pcm, passages, r.language, t); err != nil {
+			return nil, err
 		}
-		if fresh == nil {
-			allWindows, all = append(allWindows, w), append(all, results[i])
-			continue
-		}
-		stats.Add(results[i].stats)
-		stats.Windows--
-		for k := range parts {
-			allWindows, all = append(allWindows, parts[k].window), append(all, fresh[k])
+		if parts == nil {
+			break
 		}
 	}
-	return allWindows, all, stats, nil
+	if ok, err := e.decodeParts(ctx, pcm, parts, t); !ok || err != nil {
+		return nil, err
+	}
+	parts[0].result.stats.Add(r.stats)
+	parts[0].result.stats.Windows--
+	return parts, nil
 }
 
 // unsure returns the passages of a decoded window whose languages divide must
@@ -138,31 +122,21 @@ func (e *Engine) unsure(pcm *audio.PCM, w decode.Window, r *result) (rounds [][]
 type part struct {
 	window   decode.Window
 	language string
+	result   result
 }
 
 // parts detects the languages of passages and joins neighbors of one. Each
 // passage gets the most likely of the given language and those that some
-// passage is sure of. nil means that all are in the given one.
+// passage is sure of. nil means that all are in the given one, which a pass over
+// passages with little silence after them can show.
 func (e *Engine) parts(ctx context.Context, pcm *audio.PCM, passages []decode.Window, language string, t *task) (list []part, err error) {
-	leave, err := t.opt.Pass(ctx)
-	if err != nil {
+	sure, _, err := e.spoken(ctx, pcm, passages, language, true, t)
+	if err != nil || len(sure) == 1 {
 		return nil, err
 	}
-	answers, err := e.firstPass(ctx, pcm, passages, false)
-	leave()
-	if err != nil {
+	sure, answers, err := e.spoken(ctx, pcm, passages, language, false, t)
+	if err != nil || len(sure) == 1 {
 		return nil, err
-	}
-	sure := []string{language}
-	for i := range answers {
-		answers[i].languages = shares(answers[i].languages, t.others)
-		code, p := answers[i].likeliest()
-		if p >= surePassage && answers[i].noSpeech <= unsureNoSpeech && !slices.Contains(sure, code) {
-			sure = append(sure, code)
-		}
-	}
-	if len(sure) == 1 {
-		return nil, nil
 	}
 	var speech []audio.Span
 	for i, h := range answers {
@@ -172,30 +146,45 @@ func (e *Engine) parts(ctx context.Context, pcm *audio.PCM, passages []decode.Wi
 			continue
 		}
 		for _, w := range decode.Pack(speech, pcm, e.packing) {
-			list = append(list, part{w, spoken})
+			list = append(list, part{window: w, language: spoken})
 		}
 		speech = nil
 	}
 	return list, nil
 }
 
-// decodeParts decodes a window's parts, nil for none or a failed text.
-func (e *Engine) decodeParts(ctx context.Context, pcm *audio.PCM, parts []part, t *task) ([]result, error) {
-	if len(parts) == 0 {
-		return nil, nil
+// spoken returns the answers for passages, and the given language and others
+// that some passage is sure of.
+func (e *Engine) spoken(ctx context.Context, pcm *audio.PCM, passages []decode.Window, language string, brief bool, t *task) (sure []string, answers []firstPass, err error) {
+	leave, err := t.opt.Pass(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
+	defer leave()
+	if answers, err = e.firstPass(ctx, pcm, passages, brief); err != nil {
+		return nil, nil, err
+	}
+	sure = []string{language}
+	for i := range answers {
+		answers[i].languages = shares(answers[i].languages, t.others)
+		code, p := answers[i].likeliest()
+		if p >= surePassage && answers[i].noSpeech <= unsureNoSpeech && !slices.Contains(sure, code) {
+			sure = append(sure, code)
+		}
+	}
+	return sure, answers, nil
+}
+
+// decodeParts decodes a window's parts; not ok without any or with a failed text.
+func (e *Engine) decodeParts(ctx context.Context, pcm *audio.PCM, parts []part, t *task) (ok bool, err error) {
 	jobs := make([]*job, len(parts))
 	for i, p := range parts {
 		jobs[i] = e.textJob(pcm, p.window, textPlan{t: t, language: p.language, prompt: t.initial})
 	}
-	results := make([]result, len(parts))
-	failed := false
-	err := e.decode(ctx, jobs, t.opt, func(i int) {
-		results[i] = e.conclude(jobs[i], t)
-		failed = failed || results[i].attempt.failed()
+	ok = len(parts) > 0
+	err = e.decode(ctx, jobs, t.opt, func(i int) {
+		parts[i].result = e.conclude(jobs[i], t)
+		ok = ok && !parts[i].result.attempt.failed()
 	})
-	if err != nil || failed {
-		return nil, err
-	}
-	return results, nil
+	return ok, err
 }

@@ -1,10 +1,8 @@
 package whisper
 
 import (
-	"slices"
 	"strings"
 	"testing"
-	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -63,26 +61,33 @@ func TestWindowIsDividedByLanguage(t *testing.T) {
 	o.Gate = gate
 	task := &task{opt: o, language: "en", others: []string{"en", "es", "de"}, speech: speech}
 	first := result{language: "en", sure: 0.5, unsure: [][]decode.Window{passages}}
-	parts, results, stats, err := e.divide(t.Context(), pcm, windows, []result{first}, task)
+	parts, err := e.divide(t.Context(), pcm, windows[0], &first, 3, task)
 	require.NoError(t, err)
-	require.Len(t, results, 2)
-	assert.Equal(t, []string{"en", "de"}, []string{results[0].language, results[1].language})
-	assert.Equal(t, []string{clips[2].text, clips[7].text}, []string{strings.TrimSpace(results[0].text), strings.TrimSpace(results[1].text)})
-	assert.Equal(t, speech, []audio.Span{parts[0].Speech[0], parts[1].Speech[0]})
-	assert.Equal(t, 2, stats.Asked)
+	require.Len(t, parts, 2)
+	assert.Equal(t, []string{"en", "de"}, []string{parts[0].language, parts[1].language})
+	assert.Equal(t, []string{clips[2].text, clips[7].text}, []string{strings.TrimSpace(parts[0].result.text), strings.TrimSpace(parts[1].result.text)})
+	assert.Equal(t, speech, []audio.Span{parts[0].window.Speech[0], parts[1].window.Speech[0]})
+	assert.Equal(t, 2, parts[0].result.stats.Asked)
 
 	assert.GreaterOrEqual(t, gate.passed.Load(), int64(2), "for the detection, and for the text")
 	assert.Zero(t, gate.inside.Load())
 
 	gate.passed.Store(0)
-	first.unsure = [][]decode.Window{passages[:1], passages}
-	_, results, stats, err = e.divide(t.Context(), pcm, windows, []result{first}, task)
+	first.unsure, first.stats.Asked = [][]decode.Window{passages[:1], passages}, 0
+	parts, err = e.divide(t.Context(), pcm, windows[0], &first, 3, task)
 	require.NoError(t, err)
-	assert.Equal(t, []result{first}, results, "the passage is in the window's language: no further detection")
+	assert.Nil(t, parts, "the passage is in the window's language: no further detection")
 	assert.Equal(t, int64(1), gate.passed.Load(), "for the detection")
-	stays := func(k storedWindow) bool { return k.pcm == weak.Make(pcm) } // other tests use the engine too
-	assert.False(t, slices.ContainsFunc(e.cpu.stored, stays), "no window of the recording stays encoded")
-	assert.Equal(t, 1, stats.Asked)
+	for _, k := range e.cpu.stored { // other tests share the engine
+		assert.NotEqual(t, pcm, k.pcm.Value(), "no window stays encoded")
+	}
+	assert.Equal(t, 1, first.stats.Asked)
+
+	first.stats.Asked = 0
+	parts, err = e.divide(t.Context(), pcm, windows[0], &first, 0, task)
+	require.NoError(t, err)
+	assert.Nil(t, parts)
+	assert.Zero(t, first.stats.Asked, "no detection is left")
 }
 
 // All passages are checked if the window's language is not sure, one if its

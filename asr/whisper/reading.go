@@ -68,6 +68,7 @@ type result struct {
 	unsure   [][]decode.Window // passages that may be in another language, as rounds of detection
 	noSpeech float64           // the probability of no speech
 	bare     []bare            // speech that the text leaves without words
+	tried    bool              // some of it has been decoded again
 }
 
 // settle reads the words of a window's decode, unless they are discarded.

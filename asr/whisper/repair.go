@@ -16,9 +16,9 @@ import (
 // transcription (rounded up), and per window at most twice its first decode, so
 // that music, noise or singing taken for speech cannot multiply the work.
 //
-// The first windows whose only fault is speech without words are repaired
-// during the first pass, so that their sentences need not wait for its end: in
-// addition, in at most half as many encoder passes.
+// In longer recordings, windows whose only fault is speech without words are
+// repaired during the first pass, so that their sentences need not wait for its
+// end: in half as many passes again. All repairs cost at most twice as much.
 const (
 	windowsPerRepair = 4
 	// maxRounds bounds how often a repair's remaining gaps are repaired again.
@@ -93,14 +93,12 @@ func (e *Engine) repair(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 }
 
 // mend repairs the speech that the text of one window left without words, in
-// one encoder pass. Stretches that are still without words remain in
-// done.
-func (e *Engine) mend(ctx context.Context, pcm *audio.PCM, w decode.Window, done *result, t *task) error {
-	alone := *t
-	alone.opt.Parallel = 1 // beside the first pass
-	r := repair{e: e, t: &alone, pcm: pcm, windows: []decode.Window{w}, results: []result{*done}, left: 1, redone: make([]bool, 1)}
+// left encoder passes, and returns how many are left then. Stretches that are
+// still without words remain in its result.
+func (e *Engine) mend(ctx context.Context, pcm *audio.PCM, w *part, left int, t *task) (int, error) {
+	r := repair{e: e, t: t, pcm: pcm, windows: []decode.Window{w.window}, results: []result{w.result}, left: left, redone: make([]bool, 1)}
 	if err := r.run(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	for i := range r.open {
 		at := r.open[i].before
@@ -111,10 +109,10 @@ func (e *Engine) mend(ctx context.Context, pcm *audio.PCM, w decode.Window, done
 		}
 	}
 	r.insert()
-	*done = r.results[0]
-	done.bare = r.open
-	done.stats.Add(r.stats)
-	return nil
+	w.result = r.results[0]
+	w.result.bare = r.open
+	w.result.stats.Add(r.stats)
+	return r.left, nil
 }
 
 // run decodes patches while there are some and passes are left.

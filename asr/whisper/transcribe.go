@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/otograph/otograph/asr"
@@ -49,20 +50,14 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if len(opt.Hotwords) > 0 {
 		t.names, transcript.Ineffective, transcript.Unspelled = namesOf(opt.Hotwords, e.cpu)
 	}
-	results, err := e.all(ctx, pcm, windows, t)
+	windows, results, left, err := e.all(ctx, pcm, windows, t)
 	if err != nil {
 		return nil, err
 	}
-	divided := asr.Stats{}
-	if len(t.others) > 0 {
-		if windows, results, divided, err = e.divide(ctx, pcm, windows, results, t); err != nil {
-			return nil, err
-		}
-	}
-	if transcript.Stats, err = e.repair(ctx, pcm, windows, results, repairs(len(windows)), t); err != nil {
+	t.opt.Settled = nil
+	if transcript.Stats, err = e.repair(ctx, pcm, windows, results, left, t); err != nil {
 		return nil, err
 	}
-	transcript.Stats.Add(divided)
 	var words []decode.Word
 	for _, r := range results {
 		words = append(words, t.text(r)...)
@@ -73,10 +68,29 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	return transcript, nil
 }
 
-// all decodes the windows and returns their results in order.
-func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Window, t *task) ([]result, error) {
-	p := progress{task: t, opt: t.opt, windows: windows, results: make([]result, len(windows)), ready: make([]bool, len(windows))}
-	p.mend = func(i int) error { return e.mend(ctx, pcm, windows[i], &p.results[i], t) }
+// all decodes the windows, divides those with several languages and returns the
+// windows and their results in order, and the encoder passes left for repairs.
+func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Window, t *task) (divided []decode.Window, results []result, left int, err error) {
+	p := progress{task: t, opt: t.opt, windows: windows, parts: make([][]part, len(windows)), ready: make([]bool, len(windows)), unasked: len(windows) + passagesMore}
+	alone := *t // beside the first pass
+	alone.opt.Parallel, alone.opt.Settled = 1, nil
+	p.mend = func(w *part) (err error) {
+		p.left, err = e.mend(ctx, pcm, w, p.left, &alone)
+		return err
+	}
+	p.divide = func(w *part) error {
+		asked := w.result.stats.Asked
+		parts, err := e.divide(ctx, pcm, w.window, &w.result, p.unasked, &alone)
+		p.unasked -= w.result.stats.Asked - asked
+		if w.result.unsure = nil; parts != nil {
+			p.parts[p.next] = parts
+		}
+		return err
+	}
+	if n := repairs(len(windows)); n > 1 { // else the most valuable one is chosen at the end
+		p.left = n + n/2
+	}
+	early := p.left
 	if t.opt.Settled != nil {
 		p.sentences = &decode.Settler{Speech: t.speech, Give: t.opt.Settled}
 	}
@@ -87,13 +101,20 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Windo
 	for i := range jobs {
 		jobs[i] = e.textJob(pcm, windows[i], textPlan{t: t, language: t.language, others: t.others, prompt: e.prompt(t)})
 	}
-	err := e.decode(ctx, jobs, t.opt, func(i int) {
-		p.results[i] = e.conclude(jobs[i], t)
+	err = e.decode(ctx, jobs, t.opt, func(i int) {
+		p.parts[i] = []part{{window: windows[i], result: e.conclude(jobs[i], t)}}
 		jobs[i] = nil
 		p.add(i)
 	})
 	p.mending.Wait()
-	return p.results, cmp.Or(err, p.failed)
+	if err = cmp.Or(err, p.failed); err != nil {
+		return nil, nil, 0, err
+	}
+	for _, q := range slices.Concat(p.parts...) {
+		divided, results = append(divided, q.window), append(results, q.result)
+	}
+	n := repairs(len(divided))
+	return divided, results, min(n, 2*n-early+p.left), nil
 }
 
 // textJob returns the job that decodes a window's text by a plan.
@@ -120,17 +141,19 @@ type progress struct {
 	task        *task
 	opt         asr.Options
 	windows     []decode.Window
-	results     []result
+	parts       [][]part // of each window: one, unless it is divided
 	ready       []bool
 	done, total float64
-	sentences   *decode.Settler   // nil without a callback, and once words wait for the last repair
-	mend        func(i int) error // repairs a window
+	sentences   *decode.Settler // nil without a callback, and once words wait for the last repair
+	unasked     int             // passages whose languages may still be detected
+	left        int             // encoder passes for repairs during the first pass
+	mend        func(w *part) error
+	divide      func(w *part) error
 
 	mu      sync.Mutex
 	next    int // the first window whose words are not passed on
-	mends   int // windows repaired, and the one being repaired
 	mending sync.WaitGroup
-	failed  error // of a repair
+	failed  error // of a repair or a division
 }
 
 // add records that a window is decoded.
@@ -146,41 +169,43 @@ func (p *progress) add(i int) {
 }
 
 // settle passes on the words of windows that no later repair will change, in
-// order. The first windows that only lack words are repaired now: the choice
-// depends on the windows alone, not on the caller.
+// order. Windows of unclear language are divided now, and the first ones that
+// only lack words repaired: the choice depends on the windows alone, not on the
+// caller.
 func (p *progress) settle() {
 	for ; p.next < len(p.ready) && p.ready[p.next] && p.failed == nil; p.next++ {
-		r := p.results[p.next]
+		r := &p.parts[p.next][0].result
 		switch {
-		case r.attempt.degenerate() && len(r.words) > 0 || len(r.unsure) > 0:
-			p.sentences = nil // later words wait for the repair
-		case len(r.bare) > 0 && p.mends < repairs(len(p.windows))/2:
-			p.mends++
-			p.ready[p.next] = false // until it is repaired
-			p.mending.Go(func() { p.repaired(p.mend(p.next)) })
+		case len(r.unsure) > 0:
+			p.later(p.divide)
 			return
-		default:
-			p.pass(r)
+		case len(r.bare) > 0 && !r.tried && len(p.parts[p.next]) == 1 && !r.attempt.degenerate() && p.left > 0:
+			r.tried = true
+			p.later(p.mend)
+			return
+		}
+		for _, q := range p.parts[p.next] {
+			p.pass(q.result)
 		}
 	}
 }
 
-// repaired continues after the repair of the next window.
-func (p *progress) repaired(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ready[p.next] = true
-	if p.failed = err; err == nil {
-		p.pass(p.results[p.next])
-		p.next++
+// later changes the next window by work that others need not wait for.
+func (p *progress) later(work func(w *part) error) {
+	p.ready[p.next] = false // until it is done
+	p.mending.Go(func() {
+		err := work(&p.parts[p.next][0])
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.ready[p.next], p.failed = true, err
 		p.settle()
-	}
+	})
 }
 
-// pass passes on the words of a window, unless a repair will add some.
+// pass passes on the words of a window, unless a repair will change some.
 func (p *progress) pass(r result) {
-	if len(r.bare) > 0 {
-		p.sentences = nil
+	if len(r.bare) > 0 || r.attempt.degenerate() && len(r.words) > 0 {
+		p.sentences = nil // later words wait for the repair
 	}
 	if p.sentences != nil {
 		p.sentences.Add(p.task.text(r))

@@ -131,6 +131,9 @@ func readText(path string) (script *subtitle.Script, words []string, cueOf []int
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if strings.HasPrefix(text, "[Script Info]") {
+		return nil, nil, nil, fmt.Errorf("%s: expected a text, SubRip or WebVTT, found Advanced SubStation; ffmpeg converts it to SubRip", path)
+	}
 	if ext := strings.ToLower(filepath.Ext(path)); ext != ".srt" && ext != ".vtt" {
 		return nil, align.Split(text), nil, nil
 	}

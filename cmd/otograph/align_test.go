@@ -93,3 +93,11 @@ func TestMisfitErrorExplainsTheCause(t *testing.T) {
 	assert.Contains(t, misfitOf(a), `the model hears "my fellow Americans`)
 	assert.Contains(t, misfitOf(a), `…". If that is said, the text is another one; if not, the model cannot hear this voice or language (en)`)
 }
+
+// Subtitles of a format that is not read are no words.
+func TestAlignNamesAdvancedSubStation(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lines.ass")
+	require.NoError(t, os.WriteFile(path, []byte("\ufeff[Script Info]\nTitle: made up\n\n[Events]\n"), 0o600))
+	_, _, _, err := readText(path)
+	assert.ErrorContains(t, err, "found Advanced SubStation")
+}

@@ -41,6 +41,7 @@ func (p *Pipeline) newRun(given Options, opt EffectiveOptions, more RunOptions) 
 	r := &run{RunOptions: more, Stages: p.stages(opt, p.engines), Watch: stages.Watch{Log: p.config.Logger, Checkpoints: more.Checkpoints}, p: p, given: given}
 	r.Watch.Report, r.Stages.Translate, r.Among = more.Progress, more.Translate, more.Languages
 	r.Stages.Working = more.Working
+	r.Embedded = func(share float64) { r.Watch.Part(StageEmbed, share, 1) }
 	if lease, err := p.engines.Lease(more.Model); err != nil {
 		r.failed = err
 	} else {

@@ -30,6 +30,8 @@ type Stages struct {
 	Cascade        float64  // the confidence below which the standard tier decodes again
 
 	Working func() // called after each pass of a model, possibly concurrently; may be nil
+	// Embedded receives the share of StageEmbed that is done; may be nil.
+	Embedded func(share float64)
 }
 
 // compute loads a model, waits for a core and calls work with the model.

@@ -58,7 +58,7 @@ func (s *Stages) voiced(pcm *audio.PCM, speech *Speech) ([]audio.Span, error) {
 func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, speech *Speech, alone bool) (*diarize.Embeddings, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Embeddings, error) {
 		opt := diarize.EmbedOptions{MinSegment: *s.Options.DiarizeMinSegmentSec}
-		e = workingEmbedder{e, s.working}
+		e = workingEmbedder{e, s}
 		if alone {
 			return diarize.Embed(ctx, e, pcm, speech.Spans, opt)
 		}
@@ -177,7 +177,7 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 	}
 	// One vector of all the speech is surer than the mean of short windows.
 	whole, err := compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) ([][]float32, error) {
-		return workingEmbedder{e, s.working}.Embed(ctx, pcm, spans)
+		return workingEmbedder{e, s}.Embed(ctx, pcm, spans)
 	})
 	return slices.Concat(whole...), seconds, err
 }

@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
 )
@@ -52,4 +54,32 @@ func TestSureSpeech(t *testing.T) {
 	assert.False(t, s.sure(audio.Span{Start: 11 * vad.Window, End: all.End}), "a window less")
 	assert.False(t, s.sure(audio.Span{Start: (10 + sureWindows) * vad.Window, End: 2 * all.End}), "beyond the recording")
 	assert.False(t, (&Speech{Spans: []audio.Span{all}}).sure(all), "without the detector's probabilities")
+}
+
+// TestEmbeddingReportsItsShare: long recordings move the percentage while their
+// voices are embedded, and get every vector in order.
+func TestEmbeddingReportsItsShare(t *testing.T) {
+	var shares []float64
+	s := &Stages{Embedded: func(share float64) { shares = append(shares, share) }}
+	windows := make([]audio.Span, 3*embeddedAtOnce+8)
+	for i := range windows {
+		windows[i] = audio.Span{Start: i, End: i + 1}
+	}
+	vectors, err := workingEmbedder{echo{}, s}.Embed(t.Context(), nil, windows)
+	require.NoError(t, err)
+	require.Len(t, vectors, len(windows))
+	for i, v := range vectors {
+		assert.Equal(t, []float32{float32(i)}, v)
+	}
+	assert.Equal(t, []float64{0.32, 0.64, 0.96, 1}, shares)
+}
+
+// echo is an embedder whose vectors hold the windows' starts.
+type echo struct{ diarize.Embedder }
+
+func (echo) Embed(_ context.Context, _ *audio.PCM, windows []audio.Span) (vectors [][]float32, err error) {
+	for _, w := range windows {
+		vectors = append(vectors, []float32{float32(w.Start)})
+	}
+	return vectors, nil
 }

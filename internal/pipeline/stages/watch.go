@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -103,16 +104,29 @@ func (s *Stages) working() {
 	}
 }
 
+// embeddedAtOnce is the number of windows of a call of the embedder.
+const embeddedAtOnce = 64
+
 // workingEmbedder is an embedder that reports each call.
 type workingEmbedder struct {
 	diarize.Embedder
-	working func()
+	stages *Stages
 }
 
 // Embed implements diarize.Embedder.
-func (e workingEmbedder) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([][]float32, error) {
-	defer e.working()
-	return e.Embedder.Embed(ctx, pcm, windows)
+func (e workingEmbedder) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span) (all [][]float32, err error) {
+	for part := range slices.Chunk(windows, embeddedAtOnce) {
+		more, err := e.Embedder.Embed(ctx, pcm, part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+		e.stages.working()
+		if e.stages.Embedded != nil {
+			e.stages.Embedded(float64(len(all)) / float64(len(windows)))
+		}
+	}
+	return all, nil
 }
 
 // workingSegmenter is a segmenter that reports each call.

@@ -144,12 +144,8 @@ func (w *worker) fill() error {
 			return err
 		}
 		o := &opened{i: i, job: w.jobs[i]}
-		encode := w.cpu.encoded
-		if o.job.brief {
-			encode = w.cpu.encodedBriefly
-		}
 		var err error
-		if o.window, err = encode(o.job, w.threads, w.stop); err != nil {
+		if o.window, err = w.cpu.encoded(o.job, w.threads, w.stop); err != nil {
 			return err
 		}
 		o.job.stats.EncoderPasses++
@@ -178,7 +174,7 @@ func (w *worker) step() error {
 		o.search.advance()
 		if o.search.over && !w.again(o) {
 			err := w.name(o)
-			if err == nil {
+			if err == nil && !o.job.brief { // a text that continues needs no times
 				err = w.time(o)
 			}
 			if err != nil {

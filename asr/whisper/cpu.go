@@ -65,6 +65,10 @@ const (
 	storeFor   = time.Minute
 )
 
+// thinLayers is the most layers of an encoder that computes few positions of
+// silence: base's. Larger models were not measured with it.
+const thinLayers = 6
+
 // failure converts an error of the network: a lack of memory becomes ErrDecode.
 func failure(err error) error {
 	if errors.Is(err, whispernet.ErrMemory) {
@@ -74,8 +78,10 @@ func failure(err error) error {
 }
 
 // openCPU loads a model, with the alignment heads that time words, if any.
-func openCPU(f *ggmlfile.Checked, alignment [][2]int, threads int) (*cpu, error) {
-	model, err := whispernet.Open(f, whispernet.Options{Kernels: os.Getenv(EnvKernels), Threads: threads})
+func openCPU(f *whispernet.File, alignment [][2]int, threads int) (*cpu, error) {
+	model, err := whispernet.Open(f.Checked, whispernet.Options{
+		Kernels: os.Getenv(EnvKernels), Threads: threads, Thin: f.Packing.Max == 30 && f.Header.AudioLayers <= thinLayers,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +115,13 @@ func (c *cpu) free() {
 	c.model.Close()
 }
 
-// encoded returns the encoded window of a job: a stored one, or a new one.
+// encoded returns the encoded window of a job: a stored one, or a new one. A
+// brief job's is never stored.
 func (c *cpu) encoded(j *job, threads int, stop *whispernet.Stop) (*whispernet.Window, error) {
+	if j.brief {
+		w, err := c.model.EncodeBriefly(j.samples(), threads, stop)
+		return w, j.failure(err)
+	}
 	c.mu.Lock()
 	i := slices.IndexFunc(c.stored, func(k storedWindow) bool {
 		return k.pcm == weak.Make(j.pcm) && k.rows >= j.rows && slices.Equal(k.pieces, j.window.Pieces)
@@ -123,12 +134,6 @@ func (c *cpu) encoded(j *job, threads int, stop *whispernet.Stop) (*whispernet.W
 	}
 	c.mu.Unlock()
 	w, err := c.model.Encode(j.samples(), j.rows, threads, stop)
-	return w, j.failure(err)
-}
-
-// encodedBriefly returns a job's window with little silence after its sound.
-func (c *cpu) encodedBriefly(j *job, threads int, stop *whispernet.Stop) (*whispernet.Window, error) {
-	w, err := c.model.EncodeBriefly(j.samples(), threads, stop)
 	return w, j.failure(err)
 }
 
@@ -233,12 +238,8 @@ func (c *cpu) firstPass(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 	logits := make([]float32, c.size)
 	var list []firstPass
 	for _, window := range windows {
-		j := &job{pcm: pcm, window: window, rows: maxBeams}
-		encode := c.encoded
-		if brief {
-			encode = c.encodedBriefly
-		}
-		w, err := encode(j, c.threads, stop)
+		j := &job{pcm: pcm, window: window, rows: maxBeams, brief: brief}
+		w, err := c.encoded(j, c.threads, stop)
 		if err != nil {
 			return nil, err
 		}

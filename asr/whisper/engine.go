@@ -115,7 +115,7 @@ func Open(model *models.Model, opt Options) (*Engine, error) {
 		return nil, err
 	}
 	defer f.Close()
-	c, err := openCPU(f.Checked, model.AlignmentHeads, opt.Threads)
+	c, err := openCPU(f, model.AlignmentHeads, opt.Threads)
 	if err != nil {
 		return nil, fmt.Errorf("whisper: %s (standard recognizer): %w", f.Name, err)
 	}

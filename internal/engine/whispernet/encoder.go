@@ -69,7 +69,37 @@ type pass struct {
 	pool *workerPool
 	stop *Stop
 	d    int
-	n    int // positions, at most contextPositions
+	layout
+}
+
+// layout is the positions of the encoder that are computed: the first ones all,
+// then one of several in the silence after a short sound. Such a position counts
+// as several in every attention, so that the network gets the 30 s that it was
+// trained on, at a part of their cost.
+type layout struct {
+	n       int // positions that are computed
+	dense   int // the first of them
+	several int
+}
+
+// layoutOf returns the layout for a number of samples.
+func (m *Model) layoutOf(samples, several int) layout {
+	if !m.thin {
+		return layout{contextPositions, contextPositions, 1}
+	}
+	dense := min(samples/(2*hop)+silencePadding, contextPositions)
+	dense += (contextPositions - dense) % several
+	return layout{dense + (contextPositions-dense)/several, dense, several}
+}
+
+// positions returns the positional embeddings of a layout in out, d numbers each.
+func (l layout) positions(all []float32, d int, out []float32) []float32 {
+	copy(out, all[:l.dense*d])
+	for i := l.dense; i < l.n; i++ {
+		at := l.dense + (i-l.dense)*l.several + l.several/2
+		copy(out[i*d:i*d+d], all[at*d:])
+	}
+	return out
 }
 
 // each calls the pool's each and skips the remaining parts once the pass is
@@ -106,7 +136,8 @@ func (p *pass) convolve(features []float32) {
 		})
 	}
 	convolve(p.conv1, features, frames, channels, 1, frames, first, nil)
-	convolve(p.conv2, first, frames, d, 2, p.n, p.x.grow(p.n*d), p.encoderPositions.values)
+	positions := p.positions(p.encoderPositions.values, d, p.attended.grow(p.n*d)) // unused until the first layer
+	convolve(p.conv2, first, frames, d, 2, p.n, p.x.grow(p.n*d), positions)
 }
 
 // attention lets every position attend to all, and writes into attended.
@@ -127,6 +158,7 @@ func (p *pass) attention(weights, heads int) {
 	}
 	pack := func(h int, m *memory[byte]) {
 		packed[h] = p.placeAttention(kind, n, size, m.grow(room))
+		packed[h].thin(p.dense, p.several)
 		p.packHead(&packed[h], qkv[d+h*size:], qkv[2*d+h*size:], 3*d)
 	}
 	if p.pool.threads == 1 {

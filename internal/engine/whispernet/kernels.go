@@ -37,6 +37,7 @@ import "C"
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"unsafe"
@@ -281,7 +282,7 @@ func (k kernels) attentionRoom(kind, positions, size int) int {
 // placeAttention places a head in room, which must be aligned.
 func (k kernels) placeAttention(kind, positions, size int, room []byte) (a attention) {
 	at := k.attentionParts(kind, positions, size)
-	a.c.kind = C.int(kind)
+	a.c.kind, a.c.thin = C.int(kind), C.int(positions)
 	a.c.keys = C.og_panels{k: C.int(size), n: C.int(positions), data: unsafe.Pointer(&room[at[0]])}
 	a.c.values = C.og_panels{k: C.int(positions), n: C.int(size), data: unsafe.Pointer(&room[at[1]])}
 	if kind == kind8 || kind == kind16 {
@@ -296,6 +297,11 @@ func (k kernels) encoderKind(weights, size int) int {
 		return kind16
 	}
 	return kindFloat
+}
+
+// thin lets each position from an index on count as several.
+func (a *attention) thin(from, several int) {
+	a.c.thin, a.c.weight = C.int(from), C.float(math.Log(float64(several)))
 }
 
 // packHead fills keys and values from rows with the given stride.

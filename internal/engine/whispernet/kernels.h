@@ -47,6 +47,8 @@ typedef struct og_result {
 typedef struct og_attention {
 	int kind;
 	og_panels keys, values;
+	int thin;     /* each position from here on stands for several */
+	float weight; /* the logarithm of their number */
 } og_attention;
 
 /* The largest head whose keys may be 8-bit or 16-bit numbers. */
@@ -77,8 +79,8 @@ typedef struct og_kernels {
 	void (*quantize)(const float *x, long stride, int m, int k, void *data, float *scales, int32_t *start);
 	/* y[m][d] = layer norm of x[m][d], times weight[d], plus bias[d]. */
 	void (*normalize)(const float *x, int m, int d, const float *weight, const float *bias, float *y);
-	/* out[m][d] = softmax(q[m][d] · keys[t][d]^T) · values[t][d] of one head; scores
-	 * holds 12 rows of padded positions. */
+	/* out[m][d] = softmax(q[m][d] · keys[t][d]^T + weights[t]) · values[t][d] of one
+	 * head; scores holds 12 rows of padded positions. */
 	void (*attend)(const float *q, long stride, int m, const og_attention *, float *scores, float *out, long out_stride);
 	/* scores[m][t] = q[m][d] · keys[t][d]^T of one head. */
 	void (*score)(const float *q, long stride, int m, const og_attention *, float *scores, long scores_stride);

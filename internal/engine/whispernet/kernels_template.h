@@ -469,6 +469,8 @@ static void attend(const float *q, long stride, int m, const og_attention *a, fl
 		og_result r = {.c = out + i * out_stride, .stride = out_stride};
 		float total[MR];
 		score_tile(q + i * stride, stride, rows, a, &s);
+		for (int j = 0; j < rows; j++)
+			for (int l = a->thin; l < t; l++) scores[(long)j * padded + l] += a->weight;
 #ifdef dot_pair
 		if (a->kind == OG_I16) {
 			for (int j = 0; j < rows; j++) total[j] = 1.0f / exponents_16(scores + (long)j * padded, t);

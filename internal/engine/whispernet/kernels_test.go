@@ -176,6 +176,42 @@ func TestAttend(t *testing.T) {
 	})
 }
 
+// A position that counts as several has the weight of as many equal ones.
+func TestAttendThin(t *testing.T) {
+	eachKernels(t, func(t *testing.T, k kernels) {
+		r := rand.New(rand.NewPCG(9, 10))
+		const size, dense, few, several, m = 32, 21, 9, 4, 5
+		const all = dense + few*several
+		q, keys, values := inC(randoms(r, m*size)), inC(randoms(r, all*size)), inC(randoms(r, all*size))
+		out, scores := allocate[float32](m*size), allocate[float32](tileRows*k.padded(all))
+		for _, x := range []*memory[float32]{&keys, &values} {
+			for i := dense; i < all; i++ { // the few, then each of them again
+				copy(x.values[i*size:][:size], x.values[(dense+(i-dense)%few)*size:])
+			}
+		}
+		for kind, tolerance := range map[int]float64{kindFloat: 1e-5, kindHalf: 5e-3, kind8: 0.1, kind16: 5e-3} {
+			if kind == kind16 && k.s.shorts == 0 {
+				continue
+			}
+			room := allocate[byte](k.attentionRoom(kind, dense+few, size))
+			a := k.placeAttention(kind, dense+few, size, room.values)
+			a.thin(dense, several)
+			k.packHead(&a, keys.values, values.values, size)
+			k.attend(&a, q.values, size, m, scores.values, out.values, size)
+			for i := range m {
+				want, _ := attendPlainly(q.values[i*size:][:size], keys.values, values.values, size, all)
+				for j := range want {
+					require.InDelta(t, want[j], out.values[i*size+j], tolerance, "kind %d row %d", kind, i)
+				}
+			}
+			room.free()
+		}
+		for _, b := range []*memory[float32]{&q, &keys, &values, &out, &scores} {
+			b.free()
+		}
+	})
+}
+
 func attendPlainly(q, keys, values []float32, stride, positions int) (out, products []float64) {
 	out, products = make([]float64, len(q)), make([]float64, positions)
 	var sum float64

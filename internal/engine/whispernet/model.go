@@ -26,6 +26,7 @@ type Model struct {
 	embedding        *matrix // of the tokens
 	decoderPositions memory[float32]
 	headSize         int
+	thin             bool     // as in Options
 	weights          []func() // free them
 	mu               sync.Mutex
 	passes           int // running passes of the encoder
@@ -50,10 +51,14 @@ type decoderLayer struct {
 // and the positions of its output: 30 s.
 const contextFrames, contextPositions = 3000, 1500
 
-// briefPadding is the silence after the sound in EncodeBriefly, in positions of
-// 20 ms: with a second, Whisper base and the demonstration model tell the
-// languages of 151 recordings as with 30 s.
-const briefPadding = 50
+// silencePadding is the silence after a sound that is computed in full, in
+// positions of 20 ms. With no more, as EncodeBriefly has it, Whisper base and the
+// demonstration model tell the languages of 151 recordings as with 30 s.
+const silencePadding = 50
+
+// thinning and briefThinning are the positions of silence of which Encode and
+// EncodeBriefly compute one, if the model is thin (docs/measurements/live.md).
+const thinning, briefThinning = 4, 16
 
 // Open reads a model with 1,500 encoder positions and all its tensors.
 func Open(f *ggmlfile.Checked, opt Options) (_ *Model, err error) {
@@ -62,7 +67,7 @@ func Open(f *ggmlfile.Checked, opt Options) (_ *Model, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("whispernet: %w", err)
 	}
-	m := &Model{kernels: k, header: f.Header, vocabulary: newVocabulary(f.Texts, f.Header), headSize: int(f.TextState / f.TextHeads)}
+	m := &Model{kernels: k, header: f.Header, vocabulary: newVocabulary(f.Texts, f.Header), headSize: int(f.TextState / f.TextHeads), thin: opt.Thin}
 	opened := false
 	defer func() {
 		if !opened {

@@ -289,6 +289,40 @@ func TestIncompleteFile(t *testing.T) {
 	assert.ErrorContains(t, err, last.Name)
 }
 
+// A thin model computes all positions of a sound and a quarter of the silence after
+// it, which stand for all 1,500, at their places.
+func TestThin(t *testing.T) {
+	m := testModel(t, 1, "")
+	whole, err := m.Encode(testSound(3), 1, 1, nil)
+	require.NoError(t, err)
+	defer whole.Free()
+	m.thin = true
+	thin, err := m.Encode(testSound(3), 1, 1, nil)
+	require.NoError(t, err)
+	defer thin.Free()
+	assert.Less(t, len(thin.cross.values), len(whole.cross.values)/2)
+	a, b := say(t, m, whole, 1, 50258, 7), say(t, m, thin, 1, 50258, 7)
+	var worst, spread float64
+	for i := range a {
+		worst, spread = max(worst, math.Abs(float64(a[i]-b[i]))), max(spread, math.Abs(float64(a[i])))
+	}
+	assert.Less(t, worst, 0.05*spread)
+	for _, samples := range []int{0, 1, 16000, 16161, 40001, 478000, 480000, 500000} {
+		l := m.layoutOf(samples, thinning)
+		assert.GreaterOrEqual(t, l.dense, min((samples+319)/320, contextPositions))
+		assert.Equal(t, contextPositions, l.dense+thinning*(l.n-l.dense), "%d samples", samples)
+		places := make([]float32, contextPositions)
+		for i := range places {
+			places[i] = float32(i)
+		}
+		got := l.positions(places, 1, make([]float32, l.n))
+		assert.Equal(t, places[:l.dense], got[:l.dense])
+		for i, at := range got[l.dense:] {
+			assert.EqualValues(t, l.dense+thinning*i+thinning/2, at)
+		}
+	}
+}
+
 // TestEncodeBriefly checks that 30 s of sound are encoded as by Encode, and a
 // short sound at the length of its own with a second of silence.
 func TestEncodeBriefly(t *testing.T) {

@@ -41,27 +41,31 @@ func (m *Model) WindowBytes() int {
 // silence, with a number of threads. rows is the most columns (beams or
 // samples) in later decodes of the window. stop ends it with ErrStopped.
 func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (*Window, error) {
-	return m.encode(samples, contextPositions, rows, threads, stop)
+	return m.encode(samples, m.layoutOf(len(samples), thinning), rows, threads, stop)
 }
 
-// EncodeBriefly is like Encode, but pads the sound with less silence, which
-// costs time in proportion to the sound's length. The network was not trained on
-// such short input: good enough for language detection, not for text.
+// EncodeBriefly is like Encode, but computes still less of the silence, or, if the
+// model is not thin, pads with a second of it, although the network was not trained
+// on such short input: for language detection and texts so far, not for final ones.
 func (m *Model) EncodeBriefly(samples []float32, threads int, stop *Stop) (*Window, error) {
-	positions := len(samples)/(2*hop) + briefPadding
-	return m.encode(samples, min(positions, contextPositions), 1, threads, stop)
+	l := m.layoutOf(len(samples), briefThinning)
+	if !m.thin {
+		n := min(len(samples)/(2*hop)+silencePadding, contextPositions)
+		l = layout{n, n, 1}
+	}
+	return m.encode(samples, l, 1, threads, stop)
 }
 
-func (m *Model) encode(samples []float32, positions, rows, threads int, stop *Stop) (_ *Window, err error) {
+func (m *Model) encode(samples []float32, l layout, rows, threads int, stop *Stop) (_ *Window, err error) {
 	defer caught(&err)
 	c := newWorkerPool(threads)
 	defer c.free()
 	s := m.takeScratch(c.threads)
 	defer m.giveScratch(s)
-	features := allocate[float32](2 * positions * m.mel.bands)
+	features := allocate[float32](2 * l.n * m.mel.bands)
 	defer features.free()
 	m.features(samples, c, features.values)
-	p := &pass{Model: m, encoderScratch: s, pool: c, stop: stop, d: int(m.header.AudioState), n: positions}
+	p := &pass{Model: m, encoderScratch: s, pool: c, stop: stop, d: int(m.header.AudioState), layout: l}
 	p.convolve(features.values)
 	for i := range m.encoder {
 		if stop.Stopped() {
@@ -69,7 +73,7 @@ func (m *Model) encode(samples []float32, positions, rows, threads int, stop *St
 		}
 		p.layer(&m.encoder[i], int(m.header.AudioHeads))
 	}
-	n := positions
+	n := l.n
 	out := s.attended.grow(n * p.d)
 	p.blocks(n, func(a, b int, _ *encoderWorker) { m.normalize(&m.encoderNorm, s.x.values[a*p.d:], b-a, out[a*p.d:]) })
 	if stop.Stopped() {
@@ -105,6 +109,7 @@ func (p *pass) window(encoded []float32, rows int) *Window {
 		layer := make([]attention, heads)
 		p.each(heads, func(h, _ int) {
 			layer[h] = m.placeAttention(kind, n, m.headSize, w.cross.values[(l*heads+h)*room:])
+			layer[h].thin(p.dense, p.several)
 			m.packHead(&layer[h], both[h*m.headSize:], both[d+h*m.headSize:], 2*d)
 		})
 		w.heads = append(w.heads, layer)

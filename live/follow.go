@@ -36,7 +36,8 @@ type utterance struct {
 	start    int
 	spans    []audio.Span // that have ended
 	sketched int          // where the sound of the last recognition ended
-	ended    bool         // no Partial may follow; Session.mu is held
+	ended    bool         // no Partial may follow; Session.mu is held, as for stop
+	stop     func()       // ends the recognition of its text so far; nil before one
 	last     string       // the last recognition
 	both     string       // what it agreed on with the one before
 	shown    string       // the text of the last Partial
@@ -236,6 +237,9 @@ func (s *Session) end(n int) {
 	end := u.spans[n-1].End
 	s.mu.Lock()
 	u.ended = true
+	if u.stop != nil {
+		u.stop() // the final text has the cores
+	}
 	s.emit(Event{Kind: spec.LiveSpeechStopped, Utterance: u.id, Start: float64(u.start) / audio.SampleRate, End: float64(end) / audio.SampleRate})
 	s.mu.Unlock()
 	speech := &stages.Speech{Spans: u.spans, Probabilities: s.probs}

@@ -140,11 +140,12 @@ func (s *scheduler) run() {
 	}
 }
 
-// next returns the session and the kind of the next work, or nil.
+// next returns the session and the kind of the next work, or nil. A session's
+// final waits for its partial, which is stopped then, and gets all free cores.
 func (s *scheduler) next() (best *client, kind priority) {
 	for p := range priorities {
 		for _, c := range s.waiting {
-			if len(c.queues[p]) > 0 && !c.busy[p] && (best == nil || c.last < best.last) {
+			if len(c.queues[p]) > 0 && !c.busy[p] && !(p == finals && c.busy[partials]) && (best == nil || c.last < best.last) {
 				best, kind = c, p
 			}
 		}

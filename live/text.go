@@ -1,6 +1,7 @@
 package live
 
 import (
+	"context"
 	"sync"
 
 	"github.com/otograph/otograph/asr"
@@ -70,7 +71,10 @@ func (s *Session) stages(cores int) *stages.Stages {
 // sketch recognizes an utterance that continues, and shows what may be shown.
 func (s *Session) sketch(u *utterance, cores int) {
 	s.mu.Lock()
-	skip := u.ended || s.ctx.Err() != nil
+	ctx, stop := context.WithCancel(s.ctx)
+	defer stop()
+	skip := u.ended || ctx.Err() != nil
+	u.stop = stop
 	s.mu.Unlock()
 	if skip {
 		return
@@ -83,12 +87,14 @@ func (s *Session) sketch(u *utterance, cores int) {
 	l, err := s.language(st, sound, []audio.Span{speech}, false)
 	if err == nil {
 		var t *asr.Transcript
-		if t, err = st.Sketch(s.ctx, sound, []audio.Span{speech}, u.last, l); err == nil {
+		if t, err = st.Sketch(ctx, sound, []audio.Span{speech}, u.last, l); err == nil {
 			s.show(u, joined(t.Segments), speech)
 			return
 		}
 	}
-	s.fail(err)
+	if ctx.Err() == nil {
+		s.fail(err)
+	}
 }
 
 // show emits the Partial of a recognition, if there is something new.

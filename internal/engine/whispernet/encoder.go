@@ -145,39 +145,15 @@ func (p *pass) attention(weights, heads int) {
 	d, n := p.d, p.n
 	size := d / heads
 	kind := p.encoderKind(weights, size)
-	const parts = 5 // of a head's positions, so that threads finish together
 	room := p.attentionRoom(kind, n, size)
 	qkv, attended := p.qkv.values, p.attended.grow(n*d)
-	packed := make([]attention, heads)
-	memories := make([]memory[byte], heads)
-	attend := func(h, part, worker int) {
+	p.each(heads, func(h, worker int) {
 		w := &p.workers[worker]
-		from, to := split(n, parts, part)
-		scores := w.scores.grow(tileRows * p.padded(n))
-		p.attend(&packed[h], qkv[from*3*d+h*size:], 3*d, to-from, scores, attended[from*d+h*size:], d)
-	}
-	pack := func(h int, m *memory[byte]) {
-		packed[h] = p.placeAttention(kind, n, size, m.grow(room))
-		packed[h].thin(p.dense, p.several)
-		p.packHead(&packed[h], qkv[d+h*size:], qkv[2*d+h*size:], 3*d)
-	}
-	if p.pool.threads == 1 {
-		for h := range heads {
-			if p.stop.Stopped() {
-				return
-			}
-			pack(h, &p.workers[0].head)
-			for part := range parts {
-				attend(h, part, 0)
-			}
-		}
-		return
-	}
-	p.each(heads, func(h, _ int) { pack(h, &memories[h]) })
-	p.each(heads*parts, func(i, worker int) { attend(i/parts, i%parts, worker) })
-	for i := range memories {
-		memories[i].free()
-	}
+		head := p.placeAttention(kind, n, size, w.head.grow(room))
+		head.thin(p.dense, p.several)
+		p.packHead(&head, qkv[d+h*size:], qkv[2*d+h*size:], 3*d)
+		p.attend(&head, qkv[h*size:], 3*d, n, w.scores.grow(tileRows*p.padded(n)), attended[h*size:], d)
+	})
 }
 
 // layer computes a transformer block.

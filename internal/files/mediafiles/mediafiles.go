@@ -3,6 +3,7 @@
 package mediafiles
 
 import (
+	_ "embed" // the list of endings
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,64 +11,20 @@ import (
 	"strings"
 )
 
+// endings has a line for each container: its name and the endings of its files.
+//
+//go:embed endings.txt
+var endings string
+
 // Endings are the endings of file names by package audio's containers.
-var Endings = map[string][]string{
-	"aac":       {".aac", ".adts", ".latm", ".loas"},
-	"ac3":       {".ac3"},
-	"aiff":      {".aif", ".aifc", ".aiff"},
-	"amr":       {".amr", ".awb"},
-	"ape":       {".ape"},
-	"ircam":     {".sf"},
-	"nut":       {".nut"},
-	"sphere":    {".nist", ".sph"},
-	"truehd":    {".mlp", ".thd"},
-	"asf":       {".asf", ".wma", ".wmv"},
-	"au":        {".au", ".snd"},
-	"avi":       {".avi"},
-	"caf":       {".caf"},
-	"dsdiff":    {".dff"},
-	"dsf":       {".dsf"},
-	"dts":       {".dts"},
-	"eac3":      {".eac3", ".ec3"},
-	"flac":      {".flac"},
-	"flv":       {".flv"},
-	"matroska":  {".mka", ".mkv", ".weba", ".webm"},
-	"mp3":       {".mp2", ".mp3", ".mpa", ".mpga"},
-	"mp4":       {".3g2", ".3gp", ".m4a", ".m4b", ".m4s", ".m4v", ".mov", ".mp4", ".qt"},
-	"mpeg-ps":   {".mpeg", ".mpg", ".vob"},
-	"mpegts":    {".m2ts", ".mts", ".ts"},
-	"musepack":  {".mpc"},
-	"ogg":       {".oga", ".ogg", ".ogv", ".ogx", ".opus", ".spx"},
-	"realmedia": {".ra", ".rm"},
-	"tak":       {".tak"},
-	"tta":       {".tta"},
-	"voc":       {".voc"},
-	"w64":       {".w64"},
-	"wav":       {".wav", ".wave"},
-	"wavpack":   {".wv"},
-	"xwma":      {".xwma"},
-	"audible":   {".aa"},
-	"avr":       {".avr"},
-	"codec2":    {".c2"},
-	"dhav":      {".dav"},
-	"dss":       {".dss"},
-	"dv":        {".dv"},
-	"ilbc":      {".lbc"},
-	"mmf":       {".mmf"},
-	"mxf":       {".mxf"},
-	"nsv":       {".nsv"},
-	"nuv":       {".nuv"},
-	"oma":       {".aa3", ".oma", ".omg"},
-	"paf":       {".paf"},
-	"pvf":       {".pvf"},
-	"qcp":       {".qcp"},
-	"sox":       {".sox"},
-	"spdif":     {".spdif"},
-	"svx":       {".8svx", ".iff"},
-	"vqf":       {".vqf", ".vql"},
-	"wtv":       {".wtv"},
-	"wve":       {".wve"},
-}
+var Endings = func() map[string][]string {
+	m := map[string][]string{}
+	for line := range strings.Lines(endings) {
+		fields := strings.Fields(line)
+		m[fields[0]] = fields[1:]
+	}
+	return m
+}()
 
 // Ending returns the ending of a recording's name as written there, or "": in a
 // title, text after the last point belongs to the title.

@@ -36,16 +36,16 @@ func TestTiersNeverOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := map[string]bool{}
 		for _, row := range tiers(strangeCues.Draw(t, "cues")) {
-			require.False(t, names[row.name], "tier %s twice", row.name)
-			names[row.name] = true
-			if row.parent != "" {
-				require.True(t, names[row.parent], "%s comes after its parent", row.name)
+			require.False(t, names[row.Name], "tier %s twice", row.Name)
+			names[row.Name] = true
+			if row.Parent != "" {
+				require.True(t, names[row.Parent], "%s comes after its parent", row.Name)
 			}
 			var now int64
-			for _, s := range row.spans {
-				require.GreaterOrEqual(t, s.start, now)
-				require.Greater(t, s.end, s.start)
-				now = s.end
+			for _, s := range row.Spans {
+				require.GreaterOrEqual(t, s.Start, now)
+				require.Greater(t, s.End, s.Start)
+				now = s.End
 			}
 		}
 	})

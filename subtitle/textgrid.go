@@ -15,20 +15,20 @@ import (
 func TextGrid(w io.Writer, duration float64, cues []Cue) error {
 	rows := tiers(cues)
 	if len(rows) == 0 {
-		rows = []tier{{name: noSpeaker}}
+		rows = []tier{{Name: noSpeaker}}
 	}
 	length := max(milliseconds(cleanTime(duration)), 1)
 	for _, t := range rows {
-		length = max(length, lastEnd(t.spans))
+		length = max(length, lastEnd(t.Spans))
 	}
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "File type = \"ooTextFile\"\nObject class = \"TextGrid\"\n\nxmin = 0\nxmax = %s\ntiers? <exists>\nsize = %d\nitem []:\n", seconds(length), len(rows))
 	for i, t := range rows {
-		spans := fillGaps(t.spans, length)
+		spans := fillGaps(t.Spans, length)
 		fmt.Fprintf(out, "    item [%d]:\n        class = \"IntervalTier\"\n        name = %s\n        xmin = 0\n        xmax = %s\n        intervals: size = %d\n",
-			i+1, praatString(t.name), seconds(length), len(spans))
+			i+1, praatString(t.Name), seconds(length), len(spans))
 		for k, s := range spans {
-			fmt.Fprintf(out, "        intervals [%d]:\n            xmin = %s\n            xmax = %s\n            text = %s\n", k+1, seconds(s.start), seconds(s.end), praatString(s.text))
+			fmt.Fprintf(out, "        intervals [%d]:\n            xmin = %s\n            xmax = %s\n            text = %s\n", k+1, seconds(s.Start), seconds(s.End), praatString(s.Text))
 		}
 	}
 	return out.Flush()
@@ -40,11 +40,11 @@ func fillGaps(spans []tierSpan, length int64) []tierSpan {
 	var out []tierSpan
 	var now int64
 	for _, s := range spans {
-		if s.start > now {
-			out = append(out, tierSpan{now, s.start, ""})
+		if s.Start > now {
+			out = append(out, tierSpan{now, s.Start, ""})
 		}
 		out = append(out, s)
-		now = s.end
+		now = s.End
 	}
 	if now < length {
 		out = append(out, tierSpan{now, length, ""})

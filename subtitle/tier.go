@@ -9,15 +9,15 @@ import (
 
 // tier is a row of an annotation editor: ordered intervals, no overlap.
 type tier struct {
-	name   string
-	parent string // name of the tier whose intervals contain this tier's, or ""
-	spans  []tierSpan
+	Name   string
+	Parent string // name of the tier whose intervals contain this tier's, or ""
+	Spans  []tierSpan
 }
 
 // tierSpan is an interval of a tier; times are milliseconds.
 type tierSpan struct {
-	start, end int64
-	text       string
+	Start, End int64
+	Text       string
 }
 
 // noSpeaker is the tier of speech whose speaker is unknown.
@@ -40,21 +40,21 @@ func tiers(cues []Cue) []tier {
 		if name == "" {
 			name = noSpeaker
 		}
-		i := slices.IndexFunc(speech, func(t *tier) bool { return t.name == name })
+		i := slices.IndexFunc(speech, func(t *tier) bool { return t.Name == name })
 		if i < 0 {
 			i = len(speech)
-			speech = append(speech, &tier{name: name})
-			words[name] = &tier{name: name + " words", parent: name}
+			speech = append(speech, &tier{Name: name})
+			words[name] = &tier{Name: name + " words", Parent: name}
 		}
-		start = max(start, lastEnd(speech[i].spans))
+		start = max(start, lastEnd(speech[i].Spans))
 		end = max(end, start+1)
-		speech[i].spans = append(speech[i].spans, tierSpan{start, end, c.Text})
-		words[name].spans = appendWords(words[name].spans, c.Words, start, end)
+		speech[i].Spans = append(speech[i].Spans, tierSpan{start, end, c.Text})
+		words[name].Spans = appendWords(words[name].Spans, c.Words, start, end)
 	}
 	var out []tier
 	for _, t := range speech {
 		out = append(out, *t)
-		if w := words[t.name]; len(w.spans) > 0 {
+		if w := words[t.Name]; len(w.Spans) > 0 {
 			out = append(out, *w)
 		}
 	}
@@ -65,14 +65,14 @@ func lastEnd(spans []tierSpan) int64 {
 	if len(spans) == 0 {
 		return 0
 	}
-	return spans[len(spans)-1].end
+	return spans[len(spans)-1].End
 }
 
 // place adds a sound to the first tier that is free at its time.
 func place(sounds []tier, s tierSpan) []tier {
 	for i := range sounds {
-		if lastEnd(sounds[i].spans) <= s.start {
-			sounds[i].spans = append(sounds[i].spans, s)
+		if lastEnd(sounds[i].Spans) <= s.Start {
+			sounds[i].Spans = append(sounds[i].Spans, s)
 			return sounds
 		}
 	}
@@ -80,7 +80,7 @@ func place(sounds []tier, s tierSpan) []tier {
 	if len(sounds) > 0 {
 		name = fmt.Sprintf("sounds %d", len(sounds)+1)
 	}
-	return append(sounds, tier{name: name, spans: []tierSpan{s}})
+	return append(sounds, tier{Name: name, Spans: []tierSpan{s}})
 }
 
 // appendWords adds a segment's words, inside the segment and without overlap.

@@ -49,7 +49,7 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-func TestPlain(t *testing.T) {
+func TestPlainDropsCaseAndPunctuation(t *testing.T) {
 	for word, want := range map[string]string{"There.": "there", "don’t,": "don’t", "—": "—", "«Été»": "été", "3.5": "3.5"} {
 		assert.Equal(t, want, Plain(word))
 	}

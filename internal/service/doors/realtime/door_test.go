@@ -209,7 +209,7 @@ func TestDeltasArePrefixes(t *testing.T) {
 
 // Fields that are absent stay, null ones are cleared; the models of live clients
 // have no turn detection.
-func TestUpdate(t *testing.T) {
+func TestSessionUpdate(t *testing.T) {
 	d := open(t, "")
 	update := func(input string) event {
 		t.Helper()

@@ -88,7 +88,7 @@ func openRealtime(ctx context.Context, address, key string, language *string) (*
 	if key != "" {
 		header.Set("Authorization", "Bearer "+key)
 	}
-	if r.conn, _, err = websocket.Dial(begin, address, &websocket.DialOptions{HTTPHeader: header}); err != nil {
+	if r.conn, _, err = websocket.Dial(begin, address, &websocket.DialOptions{HTTPHeader: header}); err != nil { //nolint:bodyclose // Dial leaves nothing to close
 		return nil, err
 	}
 	r.conn.SetReadLimit(longestMessage)

@@ -13,7 +13,7 @@ fi
 # The first word of a summary that is no imperative: adds, added, adding.
 inflected='^[^:]+: ([A-Za-z]+ed|[A-Za-z]+ing|[A-Za-z]*[^Ssu]s)( |$)'
 # Verbs that end like it.
-verbs='^[^:]+: (bring|embed|exceed|feed|need|proceed|seed|shed|speed|spring|string|succeed) '
+verbs='^[^:]+: (bring|embed|exceed|feed|heed|need|proceed|seed|shed|speed|spring|string|succeed) '
 bad=0
 while IFS= read -r line; do
   subject=${line#* } why=

@@ -41,7 +41,7 @@ type LiveReport struct {
 	Machine    Machine     `json:"machine"`
 	Recordings int         `json:"recordings"`
 	Levels     []liveLevel `json:"levels"`
-	// Failures tell which numbers of sessions another recognizer did not serve.
+	// Failures names the numbers of sessions that another recognizer did not serve.
 	Failures []string `json:"failures,omitempty"`
 	// Most holds, for each of the limits of 0.3 and 1 s, the largest number of
 	// sessions of which 95 % of the final texts came in time after the end of

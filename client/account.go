@@ -90,7 +90,7 @@ type NewVoice struct {
 	// TaskID and Speaker (in the task's SpeakerEmbeddings) name a speaker, or
 	TaskID  string `json:"task_id,omitempty"`
 	Speaker string `json:"speaker,omitempty"`
-	// Denied says that the speaker is another person than the registered Name.
+	// Denied is set if the speaker is another person than the registered Name.
 	Denied bool `json:"denied,omitempty"`
 	// VoiceID names a registered voice whose recordings become this one's; it
 	// is then deleted.

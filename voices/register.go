@@ -42,8 +42,8 @@ type Voice struct {
 	// Vectors have unit length, one per recording.
 	Vectors [][]float32 `json:"vectors"`
 	// Denied are vectors of unit length of others who got the name, or a
-	// suggestion of it, by mistake: Identify names nobody who is more like one of
-	// them. A vector that is also in Vectors is dropped.
+	// suggestion of it, by mistake: Identify does not name a voice that is more
+	// like one of them. A vector that is also in Vectors is dropped.
 	Denied [][]float32 `json:"denied,omitempty"`
 }
 

@@ -183,7 +183,7 @@ class Session {
       await sleep(Math.min(1000 * 2 ** this.tries++, longestPause));
       if (now !== this) return;
       try {
-        return await this.connect(); // its end, too, is for closed
+        return await this.connect(); // closed handles its end as well
       } catch (e) {
         if (e instanceof Failure && e.status >= 400 && e.status < 500 && e.status !== 429) this.end(words(e));
       }
@@ -416,7 +416,7 @@ class Session {
     growing.value = [];
     reconnecting.value = null;
     if (this.ready) {
-      this.spoken ||= !parts.value.length && this.sent > this.first; // the only part has a task also if nobody spoke
+      this.spoken ||= !parts.value.length && this.sent > this.first; // the only part has a task even without speech
       this.keep();
     }
     recording.value = this.opened && this.pieces.length ? wavOf(this.pieces, this.mic!.rate, 'live.wav') : null;

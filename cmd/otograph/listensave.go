@@ -11,6 +11,7 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/files/mediafiles"
 )
 
 // saved writes the sound of a session to a WAV file, mono with 16 bits, and its
@@ -35,25 +36,8 @@ func newSaved(name string) (*saved, error) {
 		return nil, &usageError{fmt.Errorf("--save: %w", err)}
 	}
 	s := &saved{name: name, file: f, out: bufio.NewWriter(f)}
-	_, err = s.out.Write(s.header())
+	_, err = s.out.Write(mediafiles.WAVHeader(audio.SampleRate, 0))
 	return s, err
-}
-
-// header returns the header of a WAV file with the samples so far. Of a file
-// above 4 GB, the sizes are the largest that it can say.
-func (s *saved) header() []byte {
-	const width = 2
-	b := append([]byte("RIFF"), binary.LittleEndian.AppendUint32(nil, 36+min(s.data, math.MaxUint32-36))...)
-	b = append(b, "WAVEfmt "...)
-	b = binary.LittleEndian.AppendUint32(b, 16)
-	for _, v := range []uint16{1, 1} { // PCM, one channel
-		b = binary.LittleEndian.AppendUint16(b, v)
-	}
-	b = binary.LittleEndian.AppendUint32(b, audio.SampleRate)
-	b = binary.LittleEndian.AppendUint32(b, audio.SampleRate*width)
-	b = binary.LittleEndian.AppendUint16(b, width)
-	b = binary.LittleEndian.AppendUint16(b, 8*width)
-	return binary.LittleEndian.AppendUint32(append(b, "data"...), s.data)
 }
 
 // write adds samples.
@@ -78,7 +62,7 @@ func (s *saved) finish(res *otograph.Result) error {
 	}
 	err := s.out.Flush()
 	if err == nil {
-		_, err = s.file.WriteAt(s.header(), 0)
+		_, err = s.file.WriteAt(mediafiles.WAVHeader(audio.SampleRate, s.data), 0)
 	}
 	return errors.Join(err, s.close(), writeWhole(s.name+".json", func(w io.Writer) error { return writeJSON(w, res) }))
 }

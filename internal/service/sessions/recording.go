@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/otograph/otograph/internal/files/mediafiles"
 	"github.com/otograph/otograph/internal/service/doors"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/blob"
@@ -34,10 +35,6 @@ type recording struct {
 	err    error
 }
 
-// streamed is the length of a WAV file in a header that was written before the
-// sound was over, as in FFmpeg's streams.
-const streamed = math.MaxUint32
-
 // record begins the recording of a session, nil if nothing is to be kept.
 func (s *Sessions) record(o Order, f doors.Format) (*recording, error) {
 	t := s.config.Tasks
@@ -52,12 +49,7 @@ func (s *Sessions) record(o Order, f doors.Format) (*recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := binary.LittleEndian.AppendUint32([]byte("RIFF"), streamed)
-	head = append(head, "WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00"...) // PCM, one channel
-	head = binary.LittleEndian.AppendUint32(head, keptRate)
-	head = binary.LittleEndian.AppendUint32(head, 2*keptRate) // bytes of a second
-	head = append(head, "\x02\x00\x10\x00data"...)
-	_, _ = file.Write(binary.LittleEndian.AppendUint32(head, streamed))
+	_, _ = file.Write(mediafiles.WAVHeader(keptRate, math.MaxUint32)) // the length is not known yet
 	return &recording{file: file, format: f, feeds: s.config.Feed, feed: feed}, nil
 }
 

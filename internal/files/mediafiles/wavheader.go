@@ -1,0 +1,20 @@
+package mediafiles
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// WAVHeader returns the header of a WAV file, mono with 16 bits, at a rate in Hz
+// and with size bytes of samples. Of a file above 4 GB, and of one that is
+// written before its length is known (math.MaxUint32, as in FFmpeg's streams),
+// the sizes are the largest that it can state.
+func WAVHeader(rate, size uint32) []byte {
+	const width = 2
+	b := append([]byte("RIFF"), binary.LittleEndian.AppendUint32(nil, 36+min(size, math.MaxUint32-36))...)
+	b = append(b, "WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00"...) // PCM, one channel
+	b = binary.LittleEndian.AppendUint32(b, rate)
+	b = binary.LittleEndian.AppendUint32(b, rate*width)
+	b = append(b, width, 0, 8*width, 0)
+	return binary.LittleEndian.AppendUint32(append(b, "data"...), size)
+}

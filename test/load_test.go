@@ -21,7 +21,7 @@ func TestLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("at length: make test-extent")
 	}
-	s := serve(t, t.TempDir(), "--log-level", "warn", "--grace", "1s").unlimited()
+	s := serve(t, t.TempDir(), "--grace", "1s").unlimited()
 	whole := clip(t, 0, 60)
 	for range 20 {
 		s.create(upload(whole, map[string]any{"optimize": false}))

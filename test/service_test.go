@@ -34,6 +34,9 @@ type server struct {
 	log      *os.File
 }
 
+// listeningAt finds the address that a server chose, in its log.
+var listeningAt = regexp.MustCompile(`"listening","url":"(http://[0-9.:]+)`)
+
 var keyPattern = regexp.MustCompile(`asr_[0-9A-Za-z]{40}`)
 
 // serve starts the service and waits until it responds. The test's end stops
@@ -47,11 +50,8 @@ func serve(t *testing.T, data string, args ...string) *server {
 // shell that limits it.
 func serveUnder(t *testing.T, data string, program []string, args ...string) *server {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := l.Addr().String()
-	require.NoError(t, l.Close())
-	s := &server{t: t, url: "http://" + addr + "/v1", data: data, args: args}
+	s := &server{t: t, data: data, args: args}
+	var err error
 	s.log, err = os.CreateTemp(t.TempDir(), "serve-*.log")
 	require.NoError(t, err)
 	out, err := os.CreateTemp(t.TempDir(), "serve-*.out")
@@ -59,25 +59,27 @@ func serveUnder(t *testing.T, data string, program []string, args ...string) *se
 	if i := slices.Index(args, "--database"); i >= 0 {
 		s.database = args[i+1]
 	}
-	s.cmd = exec.Command(program[0], slices.Concat(program[1:], []string{"serve", "--addr", addr, "--data", data}, args)...)
+	s.cmd = exec.Command(program[0], slices.Concat(program[1:], []string{"serve", "--addr", "127.0.0.1:0", "--data", data}, args)...)
 	s.cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=", "OTOGRAPH_DATABASE=", "OTOGRAPH_BLOBS=")
 	s.cmd.Stdout, s.cmd.Stderr = out, s.log
 	require.NoError(t, s.cmd.Start())
 	t.Cleanup(func() { s.stop() })
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		if strings.Contains(s.logged(), "address already in use") { // another process took the port meanwhile
-			_ = s.cmd.Wait()
-			return serveUnder(t, data, program, args...)
-		}
-		res, err := http.Get("http://" + addr + "/readyz")
-		if err == nil {
-			res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				break
-			}
-		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the service does not answer: %v\n%s", err, s.logged())
+			t.Fatalf("the service does not answer: %s", s.logged())
+		}
+		address := listeningAt.FindStringSubmatch(s.logged())
+		if address == nil {
+			continue
+		}
+		s.url = address[1] + "/v1"
+		res, err := http.Get(address[1] + "/readyz")
+		if err != nil {
+			continue
+		}
+		res.Body.Close()
+		if res.StatusCode == http.StatusOK {
+			break
 		}
 	}
 	kept, _ := os.ReadFile(filepath.Join(data, "first-api-key")) // only exists after the first start

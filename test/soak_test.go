@@ -28,7 +28,7 @@ func TestSoak(t *testing.T) {
 	out := newCustomer(t)
 	audio := clip(t, 8, 1.5)
 	out.files["/talk.wav"] = audio
-	s := serve(t, t.TempDir(), "--allow-outbound", out.host(), "--log-level", "error").unlimited()
+	s := serve(t, t.TempDir(), "--allow-outbound", out.host()).unlimited()
 	pid := s.cmd.Process.Pid
 	type sample struct {
 		memory      int64

@@ -127,7 +127,11 @@ func TestChannels(t *testing.T) {
 				assert.True(t, strings.HasPrefix(s.Speaker, "CHANNEL_"), s.Speaker)
 				assert.True(t, i == 0 || s.Start >= res.Segments[i-1].Start, "in order of time")
 			}
-			assert.Empty(t, res.Warnings)
+			require.Len(t, res.Warnings, map[bool]int{true: 1}[c.bleed > 0])
+			for _, w := range res.Warnings {
+				assert.Equal(t, "channels", w.Option)
+				assert.Contains(t, w.Reason, "where a channel repeats another one, it is not transcribed: ")
+			}
 			assert.Equal(t, res.DiarizeSegments, run(otograph.ChannelsAuto).DiarizeSegments, "a call is told")
 			if testing.Short() { // TestSplitRecordingResumesFromCheckpoints mixes too
 				return
@@ -166,8 +170,9 @@ func TestChannelsOfOneMicrophone(t *testing.T) {
 	res = run(stereo, 2, otograph.ChannelsSplit)
 	assert.Equal(t, 1, res.NumSpeakers, "the softer channel adds no speaker")
 	assert.Equal(t, "CHANNEL_0", res.DiarizeSegments[0].Speaker)
-	require.Len(t, res.Warnings, 1)
+	require.Len(t, res.Warnings, 2)
 	assert.Equal(t, "num_speakers", res.Warnings[0].Option)
+	assert.Contains(t, res.Warnings[1].Reason, "repeats")
 
 	assert.Empty(t, run(make([]float32, 4*audio.SampleRate), 2, otograph.ChannelsSplit).DiarizeSegments, "silence")
 

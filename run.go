@@ -194,7 +194,7 @@ func (r *run) result(f *stages.Findings, register *voices.Register) (*Result, er
 	r.p.hideConfidences(res.Segments)
 	res.Warnings = assemble.AudioWarnings(r.sound.Info())
 	res.Warnings = append(res.Warnings, assemble.Warnings(r.given, r.Options, f.Transcription, r.OptimizedWords)...)
-	res.Warnings = append(res.Warnings, assemble.ChannelWarnings(r.given, r.Options, r.Channels == ChannelsSplit, r.sound.Split != nil)...)
+	res.Warnings = append(res.Warnings, assemble.ChannelWarnings(r.given, r.Options, r.Channels == ChannelsSplit, r.sound.Split != nil, f.Speech)...)
 	if t := f.Transcription; t != nil && t.Uncorrected != "" {
 		res.Warnings = append(res.Warnings, spec.Warning{Option: "cascade", Reason: "the text is that of the optimized tier alone: " + t.Uncorrected})
 	}

@@ -269,8 +269,9 @@ func voicesEffect(c circumstances) string {
 }
 
 // ChannelWarnings warns of a requested split of the channels without effect,
-// and of numbers of speakers given for split channels (apart).
-func ChannelWarnings(given spec.Options, opt spec.EffectiveOptions, split, apart bool) (list []spec.Warning) {
+// and, for split channels (apart), of given numbers of speakers and of speech in
+// which a channel repeats another one.
+func ChannelWarnings(given spec.Options, opt spec.EffectiveOptions, split, apart bool, speech *stages.Speech) (list []spec.Warning) {
 	if split && !apart {
 		reason := cmp.Or(transcription.missing(opt), "has no effect: the recording does not have 2 to 8 channels")
 		return []spec.Warning{{Option: "channels", Reason: reason}}
@@ -283,6 +284,10 @@ func ChannelWarnings(given spec.Options, opt spec.EffectiveOptions, split, apart
 		case "num_speakers", "min_speakers", "max_speakers", "diarize_single_speaker_threshold":
 			list = append(list, spec.Warning{Option: name, Reason: "has no effect: each channel is one speaker"})
 		}
+	}
+	if speech != nil && len(speech.Repeated) > 0 {
+		list = append(list, spec.Warning{Option: "channels", Reason: fmt.Sprintf("where a channel repeats another one, it is not transcribed: %d times, %.1f s together",
+			len(speech.Repeated), stages.Seconds(speech.Repeated))})
 	}
 	return list
 }

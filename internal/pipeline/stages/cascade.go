@@ -63,7 +63,7 @@ func doubts(segments []asr.Segment, speech []audio.Span, language string, among 
 // languageChecks returns the maximum number of runs of a recording whose
 // language the standard tier may detect: one, and one more for every two
 // minutes of speech, which are four of its longest windows.
-func languageChecks(speech []audio.Span) int { return 1 + int(totalSeconds(speech)/120) }
+func languageChecks(speech []audio.Span) int { return 1 + int(Seconds(speech)/120) }
 
 // spokenOtherwise drops the runs whose sound is detected to be in their text's
 // language: there the speaker changed the language, and the text is right. It

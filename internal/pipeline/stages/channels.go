@@ -42,6 +42,7 @@ func AllSpeech(sides []Side) *Speech {
 	for _, s := range sides {
 		all = append(all, s.Speech.Spans...)
 		out.Windows += s.Speech.Windows
+		out.Repeated = append(out.Repeated, s.Speech.Repeated...)
 	}
 	slices.SortFunc(all, func(a, b audio.Span) int { return cmp.Compare(a.Start, b.Start) })
 	for _, s := range all {
@@ -123,4 +124,48 @@ func sideVoices(sides []Side, voices []*diarize.Result) *diarize.Result {
 	}
 	slices.SortStableFunc(out.Turns, func(a, b diarize.Turn) int { return cmp.Compare(a.Start, b.Start) })
 	return out
+}
+
+// Channels hold different voices if in most frames with sound one is much
+// louder than every other, and if more than one is the loudest at times.
+const (
+	differFrame  = audio.SampleRate / 10
+	differLouder = 10.0               // times the power: 10 dB
+	differMost   = 0.6                // of the frames with sound
+	differEach   = 0.05               // of the frames with sound, for each of two channels
+	differSilent = 1e-6 * differFrame // energy of a frame without sound: −60 dBFS
+)
+
+// ChannelsDiffer reports whether channels hold different voices.
+func ChannelsDiffer(list []*audio.PCM) bool {
+	if len(list) < 2 {
+		return false
+	}
+	levels, loudest := make([]float64, len(list)), make([]int, len(list)) // energies; frames
+	sounding, clear := 0, 0
+	for from := 0; from < list[0].Len(); from += differFrame {
+		for i, c := range list {
+			levels[i] = 0
+			for _, x := range c.Samples(from, from+differFrame) {
+				levels[i] += float64(x) * float64(x)
+			}
+		}
+		best := slices.Index(levels, slices.Max(levels))
+		first := levels[best]
+		if first < differSilent {
+			continue
+		}
+		sounding++
+		if levels[best] = 0; first >= differLouder*slices.Max(levels) {
+			clear++
+			loudest[best]++
+		}
+	}
+	voices := 0
+	for _, n := range loudest {
+		if float64(n) >= differEach*float64(sounding) && n > 0 {
+			voices++
+		}
+	}
+	return voices > 1 && float64(clear) >= differMost*float64(sounding)
 }

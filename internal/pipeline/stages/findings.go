@@ -36,8 +36,9 @@ func (f *Findings) SpeakerName(n int) string {
 // Speech holds the detected speech.
 type Speech struct {
 	Spans         []audio.Span
-	Probabilities []byte `json:",omitempty"` // of speech in each of the detector's windows, in 1/255
-	Windows       int    `json:"-"`          // number of the detector's windows; 0 from a checkpoint
+	Probabilities []byte       `json:",omitempty"` // of speech in each of the detector's windows, in 1/255
+	Windows       int          `json:"-"`          // number of the detector's windows; 0 from a checkpoint
+	Repeated      []audio.Span `json:",omitempty"` // speech of split channels that repeats another channel's
 }
 
 // coarse returns probabilities as Speech holds them: five hours take 560 KB.
@@ -68,8 +69,8 @@ func (s *Speech) Silence(start, end float64) (p float64, ok bool) {
 	return 1 - float64(sum)/float64(255*(to-from)), true
 }
 
-// totalSeconds returns the total length of the spans.
-func totalSeconds(spans []audio.Span) (sum float64) {
+// Seconds returns the total length of the spans.
+func Seconds(spans []audio.Span) (sum float64) {
 	for _, s := range spans {
 		start, end := s.Seconds()
 		sum += end - start

@@ -37,7 +37,8 @@ func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*Speech, err
 }
 
 // Sides returns the speech of the mix or, for split channels, that of each
-// channel which comes from no other. Channels without any are left out.
+// channel which repeats no other. Channels without any are left out; what all
+// channels repeat is in the first side's Speech.Repeated.
 func (s *Stages) Sides(ctx context.Context, r Recording) (sides []Side, err error) {
 	if r.Split == nil {
 		speech, err := s.DetectSpeech(ctx, r.PCM)
@@ -48,16 +49,16 @@ func (s *Stages) Sides(ctx context.Context, r Recording) (sides []Side, err erro
 		if err != nil {
 			return nil, err
 		}
-		if speech.Spans, err = ownSpeech(ctx, r.Split, i, speech.Spans); err != nil {
-			return nil, err
-		}
-		if len(speech.Spans) > 0 {
-			sides = append(sides, Side{Channel: i, Speech: speech})
-		}
+		sides = append(sides, Side{Channel: i, Speech: speech})
 	}
+	repeated := echoes(ctx, r.Split, sides)
+	sides = slices.DeleteFunc(sides, func(s Side) bool { return len(s.Speech.Spans) == 0 })
 	// The first speech orders the sides, and with them the speakers' numbers.
 	slices.SortStableFunc(sides, func(a, b Side) int { return cmp.Compare(a.Speech.Spans[0].Start, b.Speech.Spans[0].Start) })
-	return sides, nil
+	if len(sides) > 0 {
+		sides[0].Speech.Repeated = repeated
+	}
+	return sides, ctx.Err()
 }
 
 // FindLanguage returns the caller's language, or detects it with the standard

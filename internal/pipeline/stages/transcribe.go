@@ -148,7 +148,7 @@ func (s *Stages) again(ctx context.Context, pcm *audio.PCM, speech *Speech, t *a
 	if s.Cascade <= 0 || standard == nil || optimized == nil {
 		return done, nil, nil
 	}
-	done.Segments, done.Seconds = len(t.Segments), totalSeconds(speech.Spans)
+	done.Segments, done.Seconds = len(t.Segments), Seconds(speech.Spans)
 	list := doubts(t.Segments, speech.Spans, t.Language, optimized.Languages, s.Cascade)
 	if len(list) == 0 {
 		return done, nil, nil
@@ -172,7 +172,7 @@ func (s *Stages) again(ctx context.Context, pcm *audio.PCM, speech *Speech, t *a
 		done.Doubtful += d.End - d.First
 		unsure = append(unsure, d.Speech...)
 	}
-	done.DoubtfulSeconds = totalSeconds(unsure)
+	done.DoubtfulSeconds = Seconds(unsure)
 	opt.Language, opt.Progress, opt.Settled = t.Language, nil, nil
 	if opt.Languages != nil {
 		opt.Languages = asr.Among(recognizer.Languages(), s.Among)

@@ -151,7 +151,7 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 	if err != nil {
 		return nil, 0, err
 	}
-	seconds = totalSeconds(speech.Spans)
+	seconds = Seconds(speech.Spans)
 	if len(speech.Spans) == 0 {
 		return nil, 0, spec.Permanent(errors.New("expected speech, found none"))
 	}

@@ -1,0 +1,221 @@
+package stages
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/engine/dsp"
+)
+
+// A channel repeats another one where a line, a room or a loudspeaker brings the
+// other's sound into it: softer, later and with reverberation. The powers of mel
+// bands (natural logarithms, in frames of 10 ms) show it where the waveforms no
+// longer do. Each block has one delay for a pair of channels, that of the greatest
+// correlation, and one gain for each band. The limits were chosen on mixtures of
+// half of the people; docs/measurements/speakers.md has the figures of the others.
+const (
+	echoShift     = audio.SampleRate / 100 // samples of a frame
+	echoBlock     = 120 * 100              // frames
+	echoBands     = 16
+	echoDelays    = 51   // frames, 0 to 0.5 s
+	echoDecay     = 0.23 // of reverberation, per frame: 60 dB in 0.6 s
+	echoFrames    = 100  // least number in which the other channel has sound
+	echoStep      = 3    // frames between those that are correlated
+	echoFits      = 0.2  // least correlation: 0.4 to 0.9 with an echo, 0.05 without
+	echoQuantile  = 0.4  // of the ratios of a band: the greater ones hold own voices
+	echoExcess    = 0.9  // mean excess over the echo, 3.9 dB, of an own voice
+	echoSmooth    = 5    // frames on each side whose excess is averaged
+	otherSound    = 3.0  // least power above the noise, 13 dB
+	ownSound      = 1.4  // the same in the channel itself, 6 dB
+	noiseShare    = 0.1  // of a band's frames at or below the noise
+	leastOwn      = 30 * echoShift
+	leastRepeated = 20 * echoShift
+)
+
+// powers are those of a frame, by band.
+type powers = [echoBands]float32
+
+// sounding is a block of a channel.
+type sounding struct {
+	frames, decaying []powers // without and with the reverberation of a room
+	noise            powers
+	echo             []bool // frames with no more than another channel's sound and the noise
+}
+
+// echoes leaves out of the speech of all channels where it repeats another
+// channel, and returns what it left out.
+func echoes(ctx context.Context, channels []*audio.PCM, sides []Side) (repeated []audio.Span) {
+	fbank := dsp.NewFbank(dsp.FbankOptions{Bands: echoBands, Window: dsp.WindowHamming, Scale: 1 << 15})
+	found := make([][]bool, len(channels)) // by frame
+	for from := 0; from < fbank.Frames(channels[0].Len()) && ctx.Err() == nil; from += echoBlock {
+		before := min(from, echoDelays)
+		block := make([]sounding, len(channels))
+		for c, pcm := range channels {
+			block[c] = soundingOf(fbank, pcm.Samples((from-before)*echoShift, min((from+echoBlock)*echoShift, pcm.Len())))
+		}
+		for c, own := range slices.Backward(block) { // of equal channels the first one stays
+			for other := range block {
+				if other != c {
+					own.mark(block[other])
+				}
+			}
+			found[c] = append(found[c], own.echo[min(before, len(own.echo)):]...)
+		}
+	}
+	for c, s := range sides {
+		s.Speech.Spans, repeated = divide(s.Speech.Spans, found[c], repeated)
+	}
+	return repeated
+}
+
+func soundingOf(fbank *dsp.Extractor, samples []float32) (s sounding) {
+	flat := make([]float32, fbank.Frames(len(samples))*echoBands)
+	fbank.Compute(flat, samples)
+	for row := range slices.Chunk(flat, echoBands) {
+		s.frames = append(s.frames, powers(row))
+	}
+	s.noise, s.decaying, s.echo = quantiles(s.frames, noiseShare), slices.Clone(s.frames), make([]bool, len(s.frames))
+	for t := 1; t < len(s.decaying); t++ {
+		for k, p := range s.decaying[t-1] {
+			s.decaying[t][k] = max(s.decaying[t][k], p-echoDecay)
+		}
+	}
+	return s
+}
+
+// quantiles returns, for each band, what a share of the frames does not exceed.
+func quantiles(frames []powers, share float64) (out powers) {
+	band := make([]float32, len(frames))
+	for k := range out {
+		for t := range frames {
+			band[t] = frames[t][k]
+		}
+		if slices.Sort(band); len(band) > 0 {
+			out[k] = band[int(share*float64(len(band)-1))]
+		}
+	}
+	return out
+}
+
+// pairs yields every step-th frame with another channel's, a delay before, if the
+// other has its own sound in most bands then and is the louder one.
+func (s sounding) pairs(other sounding, delay, step int, yield func(own, heard *powers)) {
+	for t := delay; t < len(s.frames); t += step {
+		own, heard := &s.frames[t], &other.decaying[t-delay]
+		bands, louder := 0, float32(0)
+		for k, p := range heard {
+			louder += p - own[k]
+			if p > other.noise[k]+otherSound {
+				bands++
+			}
+		}
+		if bands >= echoBands/2 && louder > 0 && !other.echo[t-delay] {
+			yield(own, heard)
+		}
+	}
+}
+
+// delay returns the delay, in frames, with which s repeats another channel; all
+// frames if it does not.
+func (s sounding) delay(other sounding) int {
+	delay, best := len(s.frames), echoFits
+	for d := range echoDelays {
+		var n, product, ours, theirs float64
+		var x, y, xx, yy, xy [echoBands]float64
+		s.pairs(other, d, echoStep, func(own, heard *powers) {
+			n++
+			for k := range own {
+				p, q := float64(own[k]), float64(heard[k])
+				x[k], y[k], xx[k], yy[k], xy[k] = x[k]+p, y[k]+q, xx[k]+p*p, yy[k]+q*q, xy[k]+p*q
+			}
+		})
+		for k := range x {
+			product += xy[k] - x[k]*y[k]/n
+			ours += xx[k] - x[k]*x[k]/n
+			theirs += yy[k] - y[k]*y[k]/n
+		}
+		if c := product / math.Sqrt(ours*theirs); n*echoStep >= echoFrames && c >= best {
+			delay, best = d, c
+		}
+	}
+	return delay
+}
+
+// mark finds the echo of another channel. A frame without sound is as the one
+// before.
+func (s sounding) mark(other sounding) {
+	delay := s.delay(other)
+	var ratios []powers
+	s.pairs(other, delay, 1, func(own, heard *powers) {
+		r := *own
+		for k, p := range heard {
+			r[k] -= p
+		}
+		ratios = append(ratios, r)
+	})
+	gain := quantiles(ratios, echoQuantile)
+	excess, count := make([]float64, len(s.echo)), make([]float64, len(s.echo))
+	for t := delay; t < len(s.echo); t++ {
+		for k, p := range s.frames[t] {
+			if p > s.noise[k]+ownSound {
+				echo := math.Log(math.Exp(float64(other.decaying[t-delay][k]+gain[k])) + math.Exp(float64(s.noise[k])))
+				excess[t] += min(max(float64(p)-echo, -otherSound), otherSound)
+				count[t]++
+			}
+		}
+	}
+	last := false
+	for t := range s.echo {
+		from, to := max(t-echoSmooth, 0), min(t+echoSmooth+1, len(s.echo))
+		if n := floats.Sum(count[from:to]); n > 0 {
+			last = floats.Sum(excess[from:to]) < echoExcess*n
+		}
+		s.echo[t] = s.echo[t] || last
+	}
+}
+
+// divide returns a channel's own speech, and adds to repeated that of the frames
+// in which it repeats another channel.
+func divide(speech []audio.Span, echo []bool, repeated []audio.Span) (own, all []audio.Span) {
+	for _, s := range speech {
+		var parts []part
+		for at := s.Start; at < s.End; at = parts[len(parts)-1].End {
+			frame := at / echoShift
+			parts = append(parts, part{audio.Span{Start: at, End: min((frame+1)*echoShift, s.End)}, frame < len(echo) && echo[frame]})
+		}
+		for _, p := range absorb(absorb(absorb(parts, true, 0), true, leastRepeated), false, leastOwn) {
+			if p.repeated {
+				repeated = append(repeated, p.Span)
+			} else {
+				own = append(own, p.Span)
+			}
+		}
+	}
+	return own, repeated
+}
+
+// part is a part of a stretch of speech.
+type part struct {
+	audio.Span
+	repeated bool
+}
+
+// absorb joins neighbors of one kind, after it has changed the kind of repeated
+// or other parts shorter than least.
+func absorb(parts []part, repeated bool, least int) (out []part) {
+	for _, p := range parts {
+		if p.repeated == repeated && p.Len() < least && len(parts) > 1 {
+			p.repeated = !repeated
+		}
+		if n := len(out); n > 0 && out[n-1].repeated == p.repeated {
+			out[n-1].End = p.End
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}

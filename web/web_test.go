@@ -153,7 +153,7 @@ func TestWriteView(t *testing.T) {
 	data := regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`).FindStringSubmatch(page)
 	require.Len(t, data, 2)
 	assert.NotContains(t, data[1], "<")
-	var got viewData
+	var got View
 	require.NoError(t, json.Unmarshal([]byte(data[1]), &got))
 	assert.Equal(t, hostile, got.Name)
 	assert.Equal(t, []byte{0, 255}, got.Peaks)

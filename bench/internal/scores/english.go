@@ -35,41 +35,23 @@ var (
 	fewFillers  = []string{"hmm", "mm", "mhm", "mmm", "uh", "um"}
 	manyFillers = slices.Concat(fewFillers, []string{"ah", "aha", "ahh", "ahm", "eh", "ehehe", "em", "hm", "huh", "hum", "mhum", "uhm", "umm", "uhuh"})
 
-	whisper     = english{fewFillers, contractions(false), spellings, false}
-	openASR2026 = english{manyFillers, contractions(true), moreSpellings, true}
+	whisper     = english{fewFillers, contractions("whisper"), spellings, false}
+	openASR2026 = english{manyFillers, contractions("leaderboard"), moreSpellings, true}
 )
 
-// contractions returns the short forms in the order of their replacement. The
-// leaderboard lacks some of whisper-normalizer's, and limits "'s" for "is" to
-// pronouns.
-func contractions(leaderboard bool) (list []contraction) {
-	add := func(whole bool, pairs ...string) {
-		for i := 0; i < len(pairs); i += 2 {
-			list = append(list, contraction{pairs[i], pairs[i+1], whole})
+//go:embed contractions.txt
+var contractionList string // word or end, short, long, and the only list if not both
+
+// contractions returns the short forms in the order of their replacement, for
+// whisper-normalizer ("whisper") or the leaderboard of 2026 ("leaderboard"),
+// which lacks some and limits "'s" for "is" to pronouns.
+func contractions(list string) (forms []contraction) {
+	for line := range strings.Lines(contractionList) {
+		if f := strings.Split(strings.TrimSuffix(line, "\n"), "|"); f[3] == "" || f[3] == list {
+			forms = append(forms, contraction{f[1], f[2], f[0] == "word"})
 		}
 	}
-	add(true, "won't", "will not", "can't", "can not", "let's", "let us", "ain't", "aint", "y'all", "you all", "wanna", "want to")
-	add(true, "gotta", "got to", "gonna", "going to", "i'ma", "i am going to", "imma", "i am going to",
-		"woulda", "would have", "coulda", "could have", "shoulda", "should have")
-	if !leaderboard {
-		add(true, "kinda", "kind of", "sorta", "sort of", "dunno", "do not know", "cause", "because")
-	}
-	add(true, "ma'am", "madam",
-		"mr", "mister ", "mrs", "missus ", "st", "saint ", "dr", "doctor ", "prof", "professor ", "capt", "captain ", "gov", "governor ",
-		"ald", "alderman ", "gen", "general ", "sen", "senator ", "rep", "representative ", "pres", "president ", "rev", "reverend ",
-		"hon", "honorable ", "asst", "assistant ", "assoc", "associate ", "lt", "lieutenant ", "col", "colonel ", "jr", "junior ",
-		"sr", "senior ", "esq", "esquire ")
-	add(false, "'d been", " had been", "'s been", " has been", "'d gone", " had gone", "'s gone", " has gone", "'d done", " had done",
-		"'s got", " has got", "n't", " not", "'re", " are")
-	if leaderboard {
-		for _, p := range []string{"it", "he", "she", "what", "that", "who", "here", "there", "how", "when", "where", "why", "this"} {
-			add(true, p+"'s", p+" is")
-		}
-	} else {
-		add(false, "'s", " is")
-	}
-	add(false, "'d", " would", "'ll", " will", "'t", " not", "'ve", " have", "'m", " am")
-	return list
+	return forms
 }
 
 // compounds lists the words that the leaderboard of 2026 joins.

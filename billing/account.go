@@ -183,9 +183,8 @@ func (s *Store) AddPack(ctx context.Context, account string, p Pack) (Pack, erro
 		if _, err := s.lock(ctx, tx, account); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO packs (id, account_id, value, remaining, concurrency, expires_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		return db.Do(ctx, tx, "INSERT INTO packs (id, account_id, value, remaining, concurrency, expires_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
 			p.ID, account, p.Value, p.Remaining, p.Concurrency, db.Micros(p.ExpiresAt), db.Micros(p.CreatedAt))
-		return err
 	})
 	return p, s.wrap("add pack", err)
 }

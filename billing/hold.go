@@ -99,9 +99,8 @@ func (s *Store) Hold(ctx context.Context, tx *sql.Tx, account, task string, amou
 	if settled > 0 {
 		return fmt.Errorf("billing: hold: %w: %s", errSettled, task)
 	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO holds (task_id, account_id, amount, batch, created_at) VALUES ($1, $2, $3, $4, $5)",
-		task, account, amount, batch, db.Micros(s.clock()))
-	return s.wrap("hold", err)
+	return s.wrap("hold", db.Do(ctx, tx, "INSERT INTO holds (task_id, account_id, amount, batch, created_at) VALUES ($1, $2, $3, $4, $5)",
+		task, account, amount, batch, db.Micros(s.clock())))
 }
 
 // Raise lifts a task's open hold to amount; a higher hold stays. The difference
@@ -118,8 +117,7 @@ func (s *Store) Raise(ctx context.Context, tx *sql.Tx, task string, amount Money
 	if err := st.covers(held.amount, amount, held.batch); err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE holds SET amount = $2 WHERE task_id = $1", task, amount)
-	return s.wrap("raise hold", err)
+	return s.wrap("raise hold", db.Do(ctx, tx, "UPDATE holds SET amount = $2 WHERE task_id = $1", task, amount))
 }
 
 type openHold struct {
@@ -169,8 +167,7 @@ func (s *Store) Release(ctx context.Context, tx *sql.Tx, task string) error {
 	if err := s.lockOf(ctx, tx, task); err != nil {
 		return s.wrap("release hold", err)
 	}
-	_, err := tx.ExecContext(ctx, "DELETE FROM holds WHERE task_id = $1", task)
-	return s.wrap("release hold", err)
+	return s.wrap("release hold", db.Do(ctx, tx, "DELETE FROM holds WHERE task_id = $1", task))
 }
 
 // lockOf locks the row of the account that a task's hold belongs to, if any.

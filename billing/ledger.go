@@ -76,8 +76,7 @@ func (s *Store) post(ctx context.Context, tx *sql.Tx, t Transaction) (Transactio
 		t.ID, t.AccountID, db.Optional(t.TaskID), string(t.Type), t.Amount, before, after, t.Description, db.Micros(t.CreatedAt)); err != nil {
 		return Transaction{}, err
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE accounts SET balance = $2 WHERE id = $1", t.AccountID, after)
-	return t, err
+	return t, db.Do(ctx, tx, "UPDATE accounts SET balance = $2 WHERE id = $1", t.AccountID, after)
 }
 
 // Page selects entries of a list that is sorted newest first.
@@ -213,9 +212,8 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, account, task string, q 
 	if err != nil {
 		return Receipt{}, err
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO settlements (task_id, account_id, mode, minutes, detail, total, from_packs, balance_after, settled_at)
+	return r, db.Do(ctx, tx, `INSERT INTO settlements (task_id, account_id, mode, minutes, detail, total, from_packs, balance_after, settled_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, task, account, string(q.Mode), q.Minutes, string(detail), q.Total, r.FromPacks, r.BalanceAfter, db.Micros(r.SettledAt))
-	return r, err
 }
 
 // cover ends a task's hold and checks that its charge can be paid: from the

@@ -123,8 +123,8 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 func (c *Client) retry(ctx context.Context, ask func() error) error {
 	for try := 0; ; try++ {
 		err := ask()
-		var failed *Error
-		if !errors.As(err, &failed) || !failed.Temporary() || try >= c.retries {
+		failed, ok := errors.AsType[*Error](err)
+		if !ok || !failed.Temporary() || try >= c.retries {
 			return err
 		}
 		if !backoff.Sleep(ctx, min(max(failed.RetryAfter, time.Duration(1<<try)*100*time.Millisecond), longestPause)) {

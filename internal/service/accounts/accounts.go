@@ -186,9 +186,8 @@ func (s *Store) CreateLimitedKey(ctx context.Context, account string, o KeyOptio
 		if err := s.roomForKey(ctx, tx, account, o.Most); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO api_keys (id, account_id, hash, hint, created_at, read_only, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		return db.Do(ctx, tx, "INSERT INTO api_keys (id, account_id, hash, hint, created_at, read_only, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
 			k.ID, account, hashKey(key), k.Hint, db.Micros(k.CreatedAt), k.ReadOnly, expires)
-		return err
 	})
 	if err != nil {
 		return "", Key{}, s.wrap("key for account "+account, err)

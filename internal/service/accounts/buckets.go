@@ -125,8 +125,7 @@ func (s *Store) TakeToken(ctx context.Context, account string, l billing.Limits)
 		if wait, err = b.take(now, l); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "UPDATE rate_buckets SET tokens_thousandths = $2, updated_at = $3 WHERE account_id = $1", account, b.tokens, b.updated)
-		return err
+		return db.Do(ctx, tx, "UPDATE rate_buckets SET tokens_thousandths = $2, updated_at = $3 WHERE account_id = $1", account, b.tokens, b.updated)
 	})
 	return wait, s.wrap("rate bucket", err)
 }

@@ -50,8 +50,7 @@ func (s *Store) Erase(ctx context.Context, a Account) (gone Traces, err error) {
 				return err
 			}
 		}
-		_, err = tx.ExecContext(ctx, "UPDATE accounts SET name = $2 WHERE id = $1", a.ID, erased)
-		return err
+		return db.Do(ctx, tx, "UPDATE accounts SET name = $2 WHERE id = $1", a.ID, erased)
 	})
 	return gone, s.wrap("erase account "+a.ID, err)
 }
@@ -68,7 +67,6 @@ func blankAudit(ctx context.Context, tx *sql.Tx, a Account, gone Traces, erased 
 	}
 	var args db.Args
 	user := "operator IN (" + args.AddTexts(operators) + ")"
-	_, err = tx.ExecContext(ctx, "UPDATE audit SET operator = CASE WHEN "+user+" THEN 'a user' ELSE operator END, detail = '', subject = "+args.Add(erased)+
+	return db.Do(ctx, tx, "UPDATE audit SET operator = CASE WHEN "+user+" THEN 'a user' ELSE operator END, detail = '', subject = "+args.Add(erased)+
 		" WHERE "+user+" OR detail = "+args.Add("of "+a.Name)+" OR subject IN ("+args.AddTexts(append(append(names, gone.Keys...), a.Name, a.ID))+")", args...)
-	return err
 }

@@ -68,8 +68,7 @@ func (s *Store) MergeVoice(ctx context.Context, account, id string, v voices.Voi
 		}
 		v.Model, v.Vectors, v.Denied = other.Model, other.Vectors, other.Denied
 		l.ids, l.Voices = slices.Delete(l.ids, i, i+1), slices.Delete(l.Voices, i, i+1)
-		_, err := tx.ExecContext(ctx, "DELETE FROM voices WHERE id = $1 AND account_id = $2", id, account)
-		return v, err
+		return v, db.Do(ctx, tx, "DELETE FROM voices WHERE id = $1 AND account_id = $2", id, account)
 	})
 	if err == nil {
 		s.unfolded.Store(true)
@@ -144,10 +143,9 @@ func (l *lockedVoices) add(ctx context.Context, tx *sql.Tx, account string, v vo
 	vectors, denied := packVectors(entry.Vectors), packVectors(entry.Denied)
 	defer clear(vectors)
 	defer clear(denied)
-	_, err = tx.ExecContext(ctx, `INSERT INTO voices (id, account_id, name, model, consent, dimension, vectors, denied, added_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+	return out, db.Do(ctx, tx, `INSERT INTO voices (id, account_id, name, model, consent, dimension, vectors, denied, added_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		ON CONFLICT (id) DO UPDATE SET consent = excluded.consent, vectors = excluded.vectors, denied = excluded.denied, added_at = excluded.added_at`,
 		out.ID, account, out.Name, out.Model, out.Consent, len(entry.Vectors[0]), vectors, denied, db.Micros(v.Added))
-	return out, err
 }
 
 // Voices returns the known voices of an account, ordered by name.

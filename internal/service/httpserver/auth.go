@@ -61,14 +61,13 @@ func (s *Server) privately(take func(ctx context.Context, account string) error,
 func (s *Server) open(h handler) handler {
 	return func(w http.ResponseWriter, r *request) error {
 		who, err := s.authenticate(r.Request)
-		var refused *apiError
-		switch {
-		case err == nil:
+		if err == nil {
 			r.who = who
-			if err := s.takeToken(r.Context(), who.Account); err != nil {
-				return err
-			}
-		case !errors.As(err, &refused):
+			err = s.takeToken(r.Context(), who.Account)
+		} else if errors.As(err, new(*apiError)) {
+			err = nil
+		}
+		if err != nil {
 			return err
 		}
 		if err := s.checkQuery(r); err != nil {

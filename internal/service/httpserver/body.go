@@ -130,15 +130,13 @@ func text(into *string, max int) func(*jsonstream.Value) error {
 // readError explains why a body could not be read to its end: it exceeded the
 // limit, arrived too slowly, or was malformed as message says.
 func readError(err error, message string) *apiError {
-	var big *http.MaxBytesError
-	switch {
-	case errors.As(err, &big):
+	if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge(big.Limit)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &apiError{Status: http.StatusRequestTimeout, Code: codeInvalidRequest, Message: "the request body arrived too slowly"}
-	default: // io.EOF, a broken connection, wrong chunked encoding
-		return invalidBecause(err, "%s", message)
 	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return &apiError{Status: http.StatusRequestTimeout, Code: codeInvalidRequest, Message: "the request body arrived too slowly"}
+	}
+	return invalidBecause(err, "%s", message) // io.EOF, a broken connection, wrong chunked encoding
 }
 
 // readOptions reads an Options object.
@@ -159,9 +157,8 @@ func readOptions(v *jsonstream.Value, dst *spec.Options) error {
 }
 
 func optionsError(err error) *apiError {
-	var wrong *spec.OptionError
 	prefix := ""
-	if errors.As(err, &wrong) && wrong.Field != "" {
+	if wrong, ok := errors.AsType[*spec.OptionError](err); ok && wrong.Field != "" {
 		prefix = "options."
 	}
 	return invalidBecause(err, "%s%s", prefix, err)

@@ -76,8 +76,8 @@ func (s *Server) admitInTurn(r *request) (leave func(), err error) {
 
 // beyondLimits reports whether a request was refused for the account's limits.
 func beyondLimits(err error) bool {
-	var e *apiError
-	return errors.Is(err, billing.ErrConcurrencyLimit) || errors.As(err, &e) && e.Code == codeRateLimited
+	e, ok := errors.AsType[*apiError](err)
+	return errors.Is(err, billing.ErrConcurrencyLimit) || ok && e.Code == codeRateLimited
 }
 
 // createInOrder creates the task of a request. Requests of an account with too

@@ -160,11 +160,10 @@ func (b *base64Reader) Read(p []byte) (n int, err error) {
 	if n > 0 {
 		return n, nil // the decoder returns the error again
 	}
-	var corrupt base64.CorruptInputError
 	switch {
 	case b.text.failed != nil: // perhaps within a group of four characters
 		return 0, b.text.failed
-	case errors.Is(err, errBase64), errors.As(err, &corrupt):
+	case errors.Is(err, errBase64), errors.As(err, new(base64.CorruptInputError)):
 		e := invalid("%s: not valid Base64 (standard or URL-safe alphabet, or a data URL)", b.name)
 		e.cause = errBase64
 		return 0, e

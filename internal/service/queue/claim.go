@@ -197,16 +197,14 @@ func (q *Queue) take(ctx context.Context, tx *sql.Tx, lane, modelSet string, c *
 	if q.config.DB.Dialect() == db.Postgres {
 		turn = "nextval('turns')"
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE lane_accounts SET served = "+turn+", waiting = waiting - 1 WHERE lane = $1 AND account_id = $2", lane, c.AccountID)
-	return err
+	return db.Do(ctx, tx, "UPDATE lane_accounts SET served = "+turn+", waiting = waiting - 1 WHERE lane = $1 AND account_id = $2", lane, c.AccountID)
 }
 
 // Stop makes claims skip the account's tasks in a lane until the account gets
 // money or one of its holds ends, which triggers of the database detect. The
 // caller holds the account's lock, so that incoming money is not missed.
 func (q *Queue) Stop(ctx context.Context, tx *sql.Tx, lane, account string) error {
-	_, err := tx.ExecContext(ctx, "UPDATE lane_accounts SET stopped = TRUE WHERE lane = $1 AND account_id = $2", lane, account)
-	return err
+	return db.Do(ctx, tx, "UPDATE lane_accounts SET stopped = TRUE WHERE lane = $1 AND account_id = $2", lane, account)
 }
 
 // Current reports whether the claim still holds its task.

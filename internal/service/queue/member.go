@@ -158,8 +158,7 @@ func (q *Queue) Join(ctx context.Context, m Member, interval time.Duration, each
 
 // Leave removes a member without work, in the transaction that took it back.
 func (q *Queue) Leave(ctx context.Context, tx *sql.Tx, id string) error {
-	_, err := tx.ExecContext(ctx, "DELETE FROM workers WHERE id = $1", id)
-	return err
+	return db.Do(ctx, tx, "DELETE FROM workers WHERE id = $1", id)
 }
 
 // Held returns the tasks that a member holds.

@@ -54,14 +54,12 @@ func (p Progress) writeSegments(ctx context.Context, tx *sql.Tx, lock string) er
 			return err
 		}
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO live_segments (task_id, attempt, first, segments) VALUES ($1, $2, $3, $4)
+	return db.Do(ctx, tx, `INSERT INTO live_segments (task_id, attempt, first, segments) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (task_id, attempt, first) DO UPDATE SET segments = excluded.segments`, p.TaskID, p.Attempt, p.First, string(text))
-	return err
 }
 
 func (p Progress) write(ctx context.Context, tx *sql.Tx, worker string) error {
-	_, err := tx.ExecContext(ctx, "UPDATE workers SET task_id = $2, stage = $3, fraction = $4 WHERE id = $1", worker, p.TaskID, p.Stage, p.Fraction)
-	return err
+	return db.Do(ctx, tx, "UPDATE workers SET task_id = $2, stage = $3, fraction = $4 WHERE id = $1", worker, p.TaskID, p.Stage, p.Fraction)
 }
 
 // Report writes the progress of a worker's task immediately; its heartbeats

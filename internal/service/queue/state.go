@@ -43,8 +43,7 @@ func (q *Queue) Requeue(ctx context.Context, tx *sql.Tx, r Ref) error {
 // Delay moves a running, locked task to the phase "delayed" for a pause.
 func (q *Queue) Delay(ctx context.Context, tx *sql.Tx, r Ref, pause time.Duration) error {
 	now := q.now()
-	_, err := tx.ExecContext(ctx, "UPDATE tasks SET phase = 'delayed', run_at = $2, worker_id = NULL, updated_at = $3 WHERE id = $1", r.TaskID, db.Micros(now.Add(pause)), db.Micros(now))
-	return err
+	return db.Do(ctx, tx, "UPDATE tasks SET phase = 'delayed', run_at = $2, worker_id = NULL, updated_at = $3 WHERE id = $1", r.TaskID, db.Micros(now.Add(pause)), db.Micros(now))
 }
 
 // Sweep queues the tasks whose delay is over and returns their number. A time
@@ -90,17 +89,15 @@ func (q *Queue) Sweep(ctx context.Context) (int, error) {
 }
 
 func (q *Queue) count(ctx context.Context, tx *sql.Tx, r Ref, change int) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO lane_accounts (lane, account_id, waiting) VALUES ($1, $2, $3)
+	return db.Do(ctx, tx, `INSERT INTO lane_accounts (lane, account_id, waiting) VALUES ($1, $2, $3)
 		ON CONFLICT (lane, account_id) DO UPDATE SET waiting = lane_accounts.waiting + excluded.waiting`, r.Lane, r.AccountID, change)
-	return err
 }
 
 // recount sets the number of an account's queued tasks to the actual one. The
 // caller has locked the account's row.
 func (q *Queue) recount(ctx context.Context, tx *sql.Tx, lane, account string) error {
-	_, err := tx.ExecContext(ctx, `UPDATE lane_accounts SET waiting = (SELECT COUNT(*) FROM tasks WHERE lane = $1 AND account_id = $2 AND phase = 'queued')
+	return db.Do(ctx, tx, `UPDATE lane_accounts SET waiting = (SELECT COUNT(*) FROM tasks WHERE lane = $1 AND account_id = $2 AND phase = 'queued')
 		WHERE lane = $1 AND account_id = $2`, lane, account)
-	return err
 }
 
 // Wake notifies idle workers that a task can be claimed.

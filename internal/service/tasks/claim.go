@@ -199,10 +199,9 @@ func (s *Runs) Fetched(ctx context.Context, c *Claim, audio blob.Info, seconds f
 			return err
 		}
 		if price > 0 {
-			var short *UnpaidError
 			err := unaffordable(s.billing.Raise(ctx, tx, c.ID, price), seconds)
-			if unpaid = errors.As(err, &short); unpaid {
-				return s.end(ctx, tx, r, EndPermanent, short.Error())
+			if unpaid = errors.As(err, new(*UnpaidError)); unpaid {
+				return s.end(ctx, tx, r, EndPermanent, err.Error())
 			}
 			if err != nil {
 				return err

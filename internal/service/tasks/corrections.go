@@ -72,9 +72,8 @@ func (s *Owners) Correct(ctx context.Context, account, id, author string, change
 		case count >= maxCorrections || size+int64(len(text)) > maxCorrectionsSize:
 			return fmt.Errorf("%w: a task may have %d corrections, of %d bytes together", corrections.ErrChange, maxCorrections, maxCorrectionsSize)
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO corrections (task_id, version, author, made_at, change) VALUES ($1, $2, $3, $4, $5)",
+		return db.Do(ctx, tx, "INSERT INTO corrections (task_id, version, author, made_at, change) VALUES ($1, $2, $3, $4, $5)",
 			id, entry.Version, author, db.Micros(entry.MadeAt), string(text))
-		return err
 	})
 	return entry, s.wrap("correct", err)
 }

@@ -311,6 +311,5 @@ func (s *core) setAnswer(ctx context.Context, tx *sql.Tx, account, key string, i
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE idempotency SET answer = $3 WHERE account_id = $1 AND key = $2", account, key, string(text))
-	return err
+	return db.Do(ctx, tx, "UPDATE idempotency SET answer = $3 WHERE account_id = $1 AND key = $2", account, key, string(text))
 }

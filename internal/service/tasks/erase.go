@@ -20,8 +20,7 @@ const eraseBatch = 200
 // scheduleDeletion schedules a file (or, if the key ends in "/", all files
 // under a prefix) for deletion.
 func (s *core) scheduleDeletion(ctx context.Context, tx *sql.Tx, key string, due time.Time) error {
-	_, err := tx.ExecContext(ctx, "INSERT INTO doomed_blobs (key, due_at) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET due_at = excluded.due_at", key, db.Micros(due))
-	return err
+	return db.Do(ctx, tx, "INSERT INTO doomed_blobs (key, due_at) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET due_at = excluded.due_at", key, db.Micros(due))
 }
 
 // erase deletes at most eraseBatch pending files (or prefixes) and then forgets
@@ -214,8 +213,7 @@ func (s *core) remove(ctx context.Context, tx *sql.Tx, r row) (pending []string,
 			return nil, err
 		}
 	}
-	_, err = tx.ExecContext(ctx, "DELETE FROM tasks WHERE id = $1", r.ID)
-	return pending, err
+	return pending, db.Do(ctx, tx, "DELETE FROM tasks WHERE id = $1", r.ID)
 }
 
 // Files returns the keys of all files of a task. Errors wrap ErrNotFound or

@@ -32,8 +32,7 @@ func (s *Runs) OpenLive(ctx context.Context, r Request, member string) (*Claim, 
 			return err
 		}
 		c = &Claim{Task: t, price: prices.ID, Held: &queue.Claim{TaskID: t.ID, AccountID: t.AccountID, Lane: queue.LaneTasks, Worker: member, Attempt: 1}}
-		_, err = tx.ExecContext(ctx, "UPDATE tasks SET phase = 'running', attempt = 1, worker_id = $2, claimed_at = $3 WHERE id = $1", t.ID, member, db.Micros(s.now()))
-		return err
+		return db.Do(ctx, tx, "UPDATE tasks SET phase = 'running', attempt = 1, worker_id = $2, claimed_at = $3 WHERE id = $1", t.ID, member, db.Micros(s.now()))
 	})
 	if err != nil {
 		return nil, s.wrap("open live session", err)

@@ -79,8 +79,8 @@ func (s *core) terms(ctx context.Context, from billing.Querier, price int64) (pr
 // unaffordable turns an insufficient balance into the error that ends the task;
 // other errors pass unchanged.
 func unaffordable(err error, seconds float64) error {
-	var short *billing.Shortage
-	if !errors.As(err, &short) {
+	short, ok := errors.AsType[*billing.Shortage](err)
+	if !ok {
 		return err
 	}
 	minutes, _ := billing.BillableMinutes(seconds) // it was priced

@@ -215,7 +215,6 @@ func (s *core) recordWork(ctx context.Context, tx *sql.Tx, r row, seconds float6
 			kinds = append(kinds, k.name)
 		}
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO charged_work (task_id, key_id, model, kind, seconds)
+	return db.Do(ctx, tx, `INSERT INTO charged_work (task_id, key_id, model, kind, seconds)
 		SELECT id, COALESCE(key_id, ''), $2, $3, $4 FROM tasks WHERE id = $1`, r.ID, r.Extras.Model, strings.Join(kinds, "+"), int64(seconds*1e4+0.5))
-	return err
 }

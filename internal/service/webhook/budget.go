@@ -65,8 +65,7 @@ func (o *Outbox) spend(ctx context.Context, tx *sql.Tx, account string, h Hook, 
 			return err
 		}
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE hooks SET month = $2, spent = $3, warned = $4 WHERE account_id = $1", account, h.Month, h.Spent, h.warned)
-	return err
+	return db.Do(ctx, tx, "UPDATE hooks SET month = $2, spent = $3, warned = $4 WHERE account_id = $1", account, h.Month, h.Spent, h.warned)
 }
 
 // charged returns the price of the tasks that the ledger charges to a month.

@@ -186,8 +186,7 @@ func (o *Outbox) RemoveHook(ctx context.Context, account string) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM hooks WHERE account_id = $1", account); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "DELETE FROM callbacks WHERE account_id = $1 AND task_id LIKE '"+ofHook+"%'", account)
-		return err
+		return db.Do(ctx, tx, "DELETE FROM callbacks WHERE account_id = $1 AND task_id LIKE '"+ofHook+"%'", account)
 	}))
 }
 

@@ -76,10 +76,9 @@ type Message struct {
 
 // Add writes a callback in the caller's transaction.
 func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, m Message) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO callbacks (id, task_id, account_id, url, host, secret, body, warning, phase, next_at, created_at, updated_at)
+	return db.Do(ctx, tx, `INSERT INTO callbacks (id, task_id, account_id, url, host, secret, body, warning, phase, next_at, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', 0, $9, $9)`,
 		"msg_"+db.NewID(), m.TaskID, m.AccountID, m.URL, queue.HostOf(m.URL), db.Optional(m.Secret), string(m.Body), m.Warning, db.Micros(o.now()))
-	return err
 }
 
 // Withdraw is Drop, and returns a message with the account, URL and secret of
@@ -97,8 +96,7 @@ func (o *Outbox) Withdraw(ctx context.Context, tx *sql.Tx, task string) (Message
 // Drop removes a task's callback and the message about the task to its
 // account's hook, in the caller's transaction, if there are any.
 func (o *Outbox) Drop(ctx context.Context, tx *sql.Tx, task string) error {
-	_, err := tx.ExecContext(ctx, "DELETE FROM callbacks WHERE task_id IN ($1, $2)", task, ofHook+task)
-	return err
+	return db.Do(ctx, tx, "DELETE FROM callbacks WHERE task_id IN ($1, $2)", task, ofHook+task)
 }
 
 // Delivery is a callback claimed by a notifier.
@@ -185,9 +183,8 @@ func (o *Outbox) Note(ctx context.Context, d *Delivery, failure error) error {
 				phase, next = "queued", now.Add(delay)
 			}
 		}
-		_, err = tx.ExecContext(ctx, "UPDATE callbacks SET phase = $2, attempts = $3, next_at = $4, last_error = $5, worker_id = NULL, updated_at = $6 WHERE id = $1",
+		return db.Do(ctx, tx, "UPDATE callbacks SET phase = $2, attempts = $3, next_at = $4, last_error = $5, worker_id = NULL, updated_at = $6 WHERE id = $1",
 			d.ID, phase, attempts, db.Micros(next), message, db.Micros(now))
-		return err
 	}))
 }
 
@@ -242,8 +239,7 @@ func (o *Outbox) Resend(ctx context.Context, task string) error {
 		if err != nil || phase == "queued" || phase == "running" {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "UPDATE callbacks SET phase = 'queued', attempts = 0, next_at = 0, updated_at = $2 WHERE id = $1", id, db.Micros(o.now()))
-		return err
+		return db.Do(ctx, tx, "UPDATE callbacks SET phase = 'queued', attempts = 0, next_at = 0, updated_at = $2 WHERE id = $1", id, db.Micros(o.now()))
 	}))
 }
 

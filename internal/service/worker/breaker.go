@@ -46,9 +46,8 @@ func ours(err error) bool { return partOf(err, "") != "" }
 
 // partOf returns the resource that caused an error, or other.
 func partOf(err error, other Part) Part {
-	var models modelsError
 	switch {
-	case errors.As(err, &models):
+	case errors.As(err, new(modelsError)):
 		return PartModels
 	case db.Outage(err):
 		return PartDatabase

@@ -182,8 +182,7 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 func (d *download) accept(response *http.Response) (fetch.Part, error) {
 	had := d.state.Have > 0
 	part, err := d.state.Accept(response)
-	var status *fetch.StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*fetch.StatusError](err); ok {
 		err = fmt.Errorf("%w: %s", ErrSourceStatus, spec.Shorten(status.Status))
 		if !status.Temporary() {
 			err = spec.Permanent(err)

@@ -46,13 +46,13 @@ func public(err error) bool {
 
 // messageOf returns the error message of a task whose attempt failed with err.
 func messageOf(err error) string {
-	var unpaid *tasks.UnpaidError
-	var stalled stallError
-	switch part := partOf(err, ""); {
-	case errors.As(err, &unpaid):
+	if unpaid, ok := errors.AsType[*tasks.UnpaidError](err); ok {
 		return unpaid.Error()
-	case errors.As(err, &stalled):
+	}
+	if stalled, ok := errors.AsType[stallError](err); ok {
 		return stalled.Error()
+	}
+	switch part := partOf(err, ""); {
 	case public(err):
 		return err.Error()
 	case part != "":

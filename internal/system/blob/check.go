@@ -67,8 +67,7 @@ func (s *Store) explain(err error) error {
 	if s.endpoint != "" {
 		at = s.endpoint
 	}
-	var problem credentialsError
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[credentialsError](err); ok {
 		return say("%v", problem)
 	}
 	switch code := s3Code(err); code {

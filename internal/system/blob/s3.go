@@ -142,8 +142,7 @@ func (b *s3) Close() error {
 
 // s3Code returns the code of a store's answer, "" if err is none.
 func s3Code(err error) string {
-	var answer minio.ErrorResponse
-	errors.As(err, &answer)
+	answer, _ := errors.AsType[minio.ErrorResponse](err)
 	return answer.Code
 }
 

@@ -13,6 +13,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -103,17 +104,13 @@ type DB struct {
 
 // keywords are the keywords of PostgreSQL's connection strings and the most
 // common run-time parameters.
-const keywords = `host|hostaddr|port|dbname|database|user|password|passfile|require_auth|channel_binding|connect_timeout|` +
-	`client_encoding|options|application_name|fallback_application_name|keepalives|keepalives_idle|keepalives_interval|` +
-	`keepalives_count|tcp_user_timeout|replication|gssencmode|sslmode|requiressl|sslnegotiation|sslcompression|sslcert|` +
-	`sslkey|sslkeylogfile|sslpassword|sslcertmode|sslrootcert|sslcrl|sslcrldir|sslsni|requirepeer|ssl_min_protocol_version|` +
-	`ssl_max_protocol_version|min_protocol_version|max_protocol_version|krbspn|krbsrvname|gsslib|gssdelegation|` +
-	`scram_client_key|scram_server_key|service|servicefile|target_session_attrs|load_balance_hosts|oauth_issuer|` +
-	`oauth_client_id|oauth_client_secret|oauth_scope|search_path|statement_timeout|lock_timeout|timezone`
+//
+//go:embed keywords.txt
+var keywords string
 
 // notAPath matches addresses of database servers, which would otherwise create
 // an empty SQLite file: another URL scheme, or PostgreSQL's keyword=value.
-var notAPath = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]*://|(?i:` + keywords + `)\s*=)`)
+var notAPath = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]*://|(?i:` + strings.Join(strings.Fields(keywords), "|") + `)\s*=)`)
 
 // errUnreadable refuses an address with a user or password not encoded.
 var errUnreadable = errors.New("not an address: in a user name or password, " +
@@ -202,8 +199,7 @@ var sqliteDriver = func() driver.Driver {
 func (c sqliteConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	for deadline := time.Now().Add(c.busy); ; {
 		conn, err := sqliteDriver.Open(c.dsn)
-		var lite *sqlite.Error
-		if !errors.As(err, &lite) || lite.Code()&0xff != sqlite3.SQLITE_BUSY || time.Now().After(deadline) {
+		if sqliteCode(err)&0xff != sqlite3.SQLITE_BUSY || time.Now().After(deadline) {
 			return conn, err
 		}
 		if !backoff.Sleep(ctx, 10*time.Millisecond) {
@@ -233,6 +229,10 @@ var outageCodes = map[string]bool{
 	"42P01":         true, // no such table
 	codeLockTimeout: true,
 }
+
+// outageResults are SQLite's primary result codes for failures of the store.
+var outageResults = []int{sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
+	sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL}
 
 // secretPart matches user name and password, up to the last possible @.
 var secretPart = regexp.MustCompile(`(?s)://.*@`)
@@ -331,7 +331,7 @@ func (d *DB) tryWrite(ctx context.Context, fn func(tx *sql.Tx) error) error {
 				continue
 			}
 		}
-		undone := hasCode(err, "40001", codeDeadlock) // for certain, and to be repeated
+		undone := slices.Contains([]string{"40001", codeDeadlock}, postgresCode(err)) // for certain, and to be repeated
 		if !undone || try == maxTries || ctx.Err() != nil {
 			return d.Classify(err)
 		}
@@ -413,10 +413,20 @@ func Micros(t time.Time) int64 { return t.UnixMicro() }
 // Time is the reverse of Micros, in UTC.
 func Time(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
-// hasCode reports whether PostgreSQL returned one of the codes.
-func hasCode(err error, codes ...string) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && slices.Contains(codes, pg.Code)
+// postgresCode returns the code of PostgreSQL's error, "" if err is none.
+func postgresCode(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// sqliteCode returns the extended code of SQLite's error, 0 if err is none.
+func sqliteCode(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code()
+	}
+	return sqlite3.SQLITE_OK
 }
 
 // Wrap adds the action to an error, which it classifies; nil stays nil.
@@ -432,35 +442,19 @@ func (d *DB) Classify(err error) error {
 	if err == nil || Outage(err) {
 		return err
 	}
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		switch {
-		case pg.Code == codeDiskFull:
-			return fmt.Errorf("%w: %w", ErrFull, err)
-		case outageCodes[pg.Code], len(pg.Code) > 2 && outageCodes[pg.Code[:2]]:
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		return err
+	full := errors.Is(err, syscall.ENOSPC)
+	away := slices.ContainsFunc([]error{context.DeadlineExceeded, driver.ErrBadConn, sql.ErrConnDone, io.ErrUnexpectedEOF, io.EOF, syscall.EMFILE, syscall.ENFILE},
+		func(cause error) bool { return errors.Is(err, cause) }) || errors.As(err, new(*pgconn.ConnectError)) || errors.As(err, new(*net.OpError)) ||
+		pgconn.SafeToRetry(err) // the connection was closed before it was used
+	if code := postgresCode(err); code != "" {
+		full, away = code == codeDiskFull, outageCodes[code] || len(code) > 2 && outageCodes[code[:2]]
+	} else if code := sqliteCode(err) & 0xff; code != sqlite3.SQLITE_OK {
+		full, away = code == sqlite3.SQLITE_FULL, slices.Contains(outageResults, code)
 	}
-	var lite *sqlite.Error
-	if errors.As(err, &lite) {
-		switch lite.Code() & 0xff {
-		case sqlite3.SQLITE_FULL:
-			return fmt.Errorf("%w: %w", ErrFull, err)
-		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
-			sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL:
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		return err
-	}
-	var network *net.OpError
-	var connect *pgconn.ConnectError
 	switch {
-	case errors.Is(err, syscall.ENOSPC):
+	case full:
 		return fmt.Errorf("%w: %w", ErrFull, err)
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &connect), errors.As(err, &network), errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone),
-		errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE),
-		pgconn.SafeToRetry(err): // the connection was closed before it was used
+	case away:
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err
@@ -469,12 +463,8 @@ func (d *DB) Classify(err error) error {
 // Refused reports whether err is a permanent outage: the server refuses the
 // user, the password or the database's name, or the file is not a database.
 func Refused(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return strings.HasPrefix(pg.Code, "28") || strings.HasPrefix(pg.Code, "3D")
-	}
-	var lite *sqlite.Error
-	return errors.As(err, &lite) && (lite.Code()&0xff == sqlite3.SQLITE_NOTADB || lite.Code()&0xff == sqlite3.SQLITE_CORRUPT)
+	code, result := postgresCode(err), sqliteCode(err)&0xff
+	return strings.HasPrefix(code, "28") || strings.HasPrefix(code, "3D") || result == sqlite3.SQLITE_NOTADB || result == sqlite3.SQLITE_CORRUPT
 }
 
 // Outage reports whether err is the store's temporary failure, or full disk.
@@ -482,10 +472,8 @@ func Outage(err error) bool { return errors.Is(err, ErrUnavailable) || errors.Is
 
 // Unique reports whether err violates a unique or primary-key constraint.
 func Unique(err error) bool {
-	var pg *pgconn.PgError
-	var lite *sqlite.Error
-	return errors.As(err, &pg) && pg.Code == "23505" ||
-		errors.As(err, &lite) && (lite.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
+	code := sqliteCode(err)
+	return postgresCode(err) == "23505" || code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
 // Backup writes a consistent copy of a SQLite store to the new file at path

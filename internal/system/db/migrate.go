@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -70,7 +71,7 @@ func (d *DB) migrate(ctx context.Context, files fs.FS) error {
 		if err == nil {
 			return nil
 		}
-		inUse := hasCode(err, codeLockTimeout, codeDeadlock)
+		inUse := slices.Contains([]string{codeLockTimeout, codeDeadlock}, postgresCode(err))
 		if !inUse || try == migrationTries || ctx.Err() != nil {
 			return fmt.Errorf("migrate: %w", d.Classify(err))
 		}

@@ -93,6 +93,12 @@ func ScanJSON(v any) sql.Scanner {
 	})
 }
 
+// Do runs a statement in the transaction tx.
+func Do(ctx context.Context, tx *sql.Tx, statement string, args ...any) error {
+	_, err := tx.ExecContext(ctx, statement, args...)
+	return err
+}
+
 // Exec runs a statement in a transaction and returns the number of rows.
 func (d *DB) Exec(ctx context.Context, statement string, args ...any) (changed int64, err error) {
 	err = d.Write(ctx, func(tx *sql.Tx) error {

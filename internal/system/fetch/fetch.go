@@ -227,12 +227,12 @@ func (f *Fetcher) attempt(ctx context.Context, d File, address, part string) (er
 	}
 	defer resp.Body.Close()
 	content, err := going.Accept(resp)
-	var status *StatusError
+	status, refused := errors.AsType[*StatusError](err)
 	switch {
 	case errors.Is(err, ErrRestart):
 		discard(part)
 		return err
-	case errors.As(err, &status) && status.Temporary():
+	case refused && status.Temporary():
 		return fmt.Errorf("%s answers %s", address, resp.Status)
 	case err != nil:
 		return final{fmt.Errorf("%w: %s: %s answers %s", ErrMissing, d.Name, address, resp.Status)}
@@ -352,9 +352,7 @@ func Check(d File, file string) (string, error) {
 
 // explain turns a download's last error into one that users can act on.
 func (f *Fetcher) explain(err error, address string, d File) error {
-	var dns *net.DNSError
-	var op *net.OpError
-	if errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" || errors.As(err, new(*net.DNSError)) {
 		host := address
 		if u, e := url.Parse(address); e == nil {
 			host = u.Host

@@ -333,8 +333,7 @@ func (c *Client) resolve(ctx context.Context, host string, port uint16) ([]netip
 	hostAllowed := c.allow.host(host, port)
 	addrs, err := c.cfg.Resolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		var dns *net.DNSError
-		if errors.As(err, &dns) && dns.IsNotFound {
+		if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
 			return nil, errNotPublic
 		}
 		return nil, fmt.Errorf("the name of the host could not be resolved now: %w", temporary(err))

@@ -2,10 +2,15 @@ package audio
 
 import (
 	"bytes"
+	"cmp"
+	_ "embed" // the list of containers
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // container is an accepted file format.
@@ -31,62 +36,37 @@ var (
 	adtsContainer = container{"aac", "aac", guessed}
 )
 
-// magics lists the containers identified by one of some fixed strings at a
-// fixed offset. Playlists, scripts, images, archives and subtitles are left
-// out, even if ffmpeg can read them.
-var magics = []struct {
+// magic is a container identified by one of some strings at a fixed offset.
+type magic struct {
 	container
 	at    int
 	marks []string
-}{
-	{container{"sphere", "nistsphere", exact}, 0, []string{"NIST_1A\n"}},
-	{container{"flac", "flac", exact}, 0, []string{"fLaC"}},
-	{container{"ogg", "ogg", likely}, 0, []string{"OggS"}},
-	{container{"matroska", "matroska", declared}, 0, []string{"\x1a\x45\xdf\xa3"}},
-	{container{"w64", "w64", exact}, 0, []string{"riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb\x04\xc1\x00\x00"}},
-	{container{"au", "au", exact}, 0, []string{".snd"}},
-	{container{"caf", "caf", exact}, 0, []string{"caff"}},
-	{container{"amr", "amr", guessed}, 0, []string{"#!AMR\n", "#!AMR-WB\n"}},
-	{container{"asf", "asf", declared}, 0, []string{"\x30\x26\xb2\x75\x8e\x66\xcf\x11\xa6\xd9\x00\xaa\x00\x62\xce\x6c"}},
-	{container{"flv", "flv", declared}, 0, []string{"FLV\x01"}},
-	{container{"wavpack", "wv", exact}, 0, []string{"wvpk"}},
-	{container{"ape", "ape", exact}, 0, []string{"MAC "}},
-	{container{"tta", "tta", exact}, 0, []string{"TTA1"}},
-	{container{"musepack", "mpc", exact}, 0, []string{"MP+"}},
-	{container{"musepack", "mpc8", exact}, 0, []string{"MPCK"}},
-	{container{"tak", "tak", exact}, 0, []string{"tBaK"}},
-	{container{"dsf", "dsf", exact}, 0, []string{"DSD "}},
-	{container{"dsdiff", "iff", declared}, 0, []string{"FRM8"}},
-	{container{"voc", "voc", declared}, 0, []string{"Creative Voice File\x1a"}},
-	{container{"realmedia", "rm", declared}, 0, []string{".RMF", ".ra\xfd"}},
-	{container{"mpeg-ps", "mpeg", declared}, 0, []string{"\x00\x00\x01\xba"}},
-	{container{"nut", "nut", declared}, 0, []string{"nut/multimedia container\x00"}},
-	{container{"ircam", "ircam", guessed}, 0, []string{"\x64\xa3\x01\x00", "\x64\xa3\x02\x00", "\x64\xa3\x03\x00", "\x64\xa3\x04\x00", "\x00\x01\xa3\x64", "\x00\x02\xa3\x64", "\x00\x03\xa3\x64", "\x00\x04\xa3\x64"}},
-	{container{"mxf", "mxf", declared}, 0, []string{"\x06\x0e\x2b\x34\x02\x05\x01\x01\x0d\x01\x02\x01\x01\x02"}},
-	{container{"dv", "dv", declared}, 0, []string{"\x1f\x07\x00\x3f", "\x1f\x07\x00\xbf"}},
-	{container{"wtv", "wtv", declared}, 0, []string{"\xb7\xd8\x00\x20\x37\x49\xda\x11\xa6\x4e\x00\x07\xe9\x5e\xad\x8d"}},
-	{container{"nuv", "nuv", declared}, 0, []string{"NuppelVideo\x00", "MythTVVideo\x00"}},
-	{container{"nsv", "nsv", declared}, 0, []string{"NSVf", "NSVs"}},
-	{container{"dhav", "dhav", guessed}, 0, []string{"DHAV", "DAHUA"}},
-	{container{"sox", "sox", declared}, 0, []string{".SoX", "XoS."}},
-	{container{"mmf", "mmf", declared}, 0, []string{"MMMD"}},
-	{container{"avr", "avr", declared}, 0, []string{"2BIT"}},
-	{container{"paf", "paf", declared}, 0, []string{" paf\x00", "fap \x00"}},
-	{container{"pvf", "pvf", declared}, 0, []string{"PVF1\n"}},
-	{container{"wve", "wve", declared}, 0, []string{"ALawSoundFile**\x00\x0f\x10"}},
-	{container{"vqf", "vqf", declared}, 0, []string{"TWIN97012000"}},
-	{container{"dss", "dss", guessed}, 0, []string{"\x02dss", "\x03dss"}},
-	{container{"ilbc", "ilbc", guessed}, 0, []string{"#!iLBC20\n", "#!iLBC30\n"}},
-	{container{"codec2", "codec2", guessed}, 0, []string{"\xc0\xde\xc2"}},
-	{container{"oma", "oma", guessed}, 0, []string{"ea3\x03", "EA3\x01\x00\x60", "EA3\x02\x00\x60"}},
-	{container{"audible", "aa", declared}, 4, []string{"\x57\x90\x75\x36"}},
-	{container{"spdif", "spdif", guessed}, 0, []string{"\x72\xf8\x1f\x4e"}},
-	{container{"truehd", "mlp", guessed}, 4, []string{"\xf8\x72\x6f\xbb"}},
-	{container{"truehd", "truehd", guessed}, 4, []string{"\xf8\x72\x6f\xba"}},
-	{container{"dts", "dtshd", declared}, 0, []string{"DTSHDHDR"}},
-	{container{"dts", "dts", guessed}, 0, []string{"\x7f\xfe\x80\x01"}},
-	{container{"mp4", "mov", exact}, 4, []string{"ftyp", "styp", "moov", "mdat", "wide", "free", "skip"}},
 }
+
+// magicLines has a line for each magic: the container, its demuxer, its
+// lengthKind, the offset, and the strings as in Go. Playlists, scripts, images,
+// archives and subtitles are left out, even if ffmpeg can read them.
+//
+//go:embed magics.txt
+var magicLines string
+
+var magics = func() (list []magic) {
+	kinds := map[string]lengthKind{"declared": declared, "exact": exact, "likely": likely, "guessed": guessed}
+	for line := range strings.Lines(magicLines) {
+		fields := strings.Fields(line)
+		at, err := strconv.Atoi(fields[3])
+		m := magic{container: container{fields[0], fields[1], kinds[fields[2]]}, at: at}
+		for _, quoted := range fields[4:] {
+			mark, wrong := strconv.Unquote(`"` + quoted + `"`)
+			m.marks, err = append(m.marks, mark), cmp.Or(err, wrong)
+		}
+		if err != nil {
+			panic(fmt.Sprintf("audio: the embedded list of containers: %q: %v", line, err)) // a build error
+		}
+		list = append(list, m)
+	}
+	return list
+}()
 
 // sniffWindow is the number of bytes examined after any ID3 tags.
 const sniffWindow = 64 << 10

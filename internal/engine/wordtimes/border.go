@@ -38,24 +38,9 @@ const (
 	FarthestWord = 60
 )
 
-// pools are the frames around a border whose means the network gets.
-var pools = [poolCount][2]int{
-	{-16, -11},
-	{-11, -7},
-	{-7, -5},
-	{-5, -4},
-	{-4, -3},
-	{-3, -2},
-	{-2, -1},
-	{-1, 0},
-	{0, 1},
-	{1, 2},
-	{2, 3},
-	{3, 4},
-	{4, 6},
-	{6, 10},
-	{10, 16},
-}
+// pools are the ends of the stretches of frames around a border whose means the
+// network gets.
+var pools = [poolCount + 1]int{-16, -11, -7, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 10, 16}
 
 //go:embed border.f32
 var weights []byte
@@ -158,8 +143,8 @@ func (s *BorderSound) at(net *BorderNet, border int) []float32 {
 	}
 	s.done[b] = true
 	copy(out, net.bias)
-	for p, pool := range pools {
-		from, to := s.clip(b+pool[0]), s.clip(b+pool[1])
+	for p := range poolCount {
+		from, to := s.clip(b+pools[p]), s.clip(b+pools[p+1])
 		if from == to { // outside the sound: take the outermost frame
 			from, to = min(from, s.frames-1), min(from, s.frames-1)+1
 		}

@@ -5,19 +5,18 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/pipeline/assemble"
-	"github.com/otograph/otograph/internal/pipeline/session"
 	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/spec"
 )
 
 func init() {
-	session.Open = func(ctx context.Context, pipeline any, options spec.Options, more any) (*session.Session, context.Context, error) {
+	stages.OpenSession = func(ctx context.Context, pipeline any, options spec.Options, more any) (*stages.Session, context.Context, error) {
 		return pipeline.(*Pipeline).session(ctx, options, more.(RunOptions))
 	}
 }
 
 // session returns the session of package live.
-func (p *Pipeline) session(ctx context.Context, options Options, more RunOptions) (_ *session.Session, _ context.Context, err error) {
+func (p *Pipeline) session(ctx context.Context, options Options, more RunOptions) (_ *stages.Session, _ context.Context, err error) {
 	opt, err := effective(options)
 	if err != nil {
 		return nil, nil, err
@@ -27,7 +26,7 @@ func (p *Pipeline) session(ctx context.Context, options Options, more RunOptions
 		return nil, nil, err
 	}
 	r := p.newRun(options, opt, more)
-	s := &session.Session{Stages: r.Stages, End: func() {
+	s := &stages.Session{Stages: r.Stages, End: func() {
 		r.Engines.End()
 		leave()
 	}}

@@ -27,7 +27,6 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/pipeline/session"
 	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/spec"
 )
@@ -83,7 +82,7 @@ const (
 // Session is one live transcription. Its methods may be called concurrently.
 type Session struct {
 	opt    Options // Change may change it while mu is held
-	run    *session.Session
+	run    *stages.Session
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	work   *client
@@ -136,7 +135,7 @@ func Open(ctx context.Context, p *otograph.Pipeline, opt Options) (*Session, err
 		return nil, &spec.OptionError{Field: "enable_asr", Reason: "must not be false in a live session"}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	run, ctx, err := session.Open(ctx, p, opt.Options, otograph.RunOptions{Extras: opt.Extras, Voices: opt.Voices})
+	run, ctx, err := stages.OpenSession(ctx, p, opt.Options, otograph.RunOptions{Extras: opt.Extras, Voices: opt.Voices})
 	if err != nil {
 		cancel(nil)
 		return nil, err

@@ -18,7 +18,6 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/pipeline/session"
 	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
@@ -95,7 +94,7 @@ func (s *Session) settle() {
 
 // offline returns the text of an utterance in a recording that is there as a
 // whole.
-func offline(t testing.TB, run *session.Session, pcm *audio.PCM, s *Session, spans []audio.Span, spoken bool) []asr.Segment {
+func offline(t testing.TB, run *stages.Session, pcm *audio.PCM, s *Session, spans []audio.Span, spoken bool) []asr.Segment {
 	t.Helper()
 	st := *run.Stages
 	st.Spoken = spoken
@@ -108,7 +107,7 @@ func offline(t testing.TB, run *session.Session, pcm *audio.PCM, s *Session, spa
 // recording, byte for byte.
 func checkFinals(t testing.TB, p *otograph.Pipeline, s *Session, opt otograph.Options, pcm *audio.PCM, finals []Event) (words int) {
 	t.Helper()
-	run, _, err := session.Open(t.Context(), p, opt, otograph.RunOptions{})
+	run, _, err := stages.OpenSession(t.Context(), p, opt, otograph.RunOptions{})
 	require.NoError(t, err)
 	defer run.End()
 	require.Len(t, finals, len(s.speech), "each utterance has its Final")

@@ -54,7 +54,7 @@ RACE = -race -gcflags=all=-dwarf=false $(foreach p,$(UNWATCHED),'-gcflags=$(p)=-
 # recordings. Tools are no part of the program. test-extent runs the packages of
 # the product with it.
 RACELESS = ./test $(WATCHED) ./internal/test/simulation ./internal/test/floors ./internal/test/modeltest ./models ./models/internal/whisperfolder \
-  ./models/library ./models/published ./align ./asr/ngram ./bench/internal/datasets ./bench/internal/scores ./events ./events/tag ./spec ./subtitle ./vad \
+  ./models/library ./models/published ./align ./bench/internal/datasets ./bench/internal/scores ./events ./events/tag ./spec ./subtitle ./vad \
   ./vad/silero ./voices ./web $(addprefix ./internal/,engine/ctc engine/decode engine/dsp engine/texts engine/whispernet engine/wordtimes files/ggmlfile \
   files/mediafiles files/onnxfile files/textfile files/weightfile pipeline/assemble service/corrections service/doors/assemblyai service/doors/deepgram \
   service/erasure service/jsonstream service/openai service/state system/backoff system/cage system/fetch)

@@ -20,7 +20,6 @@ import (
 
 	"github.com/otograph/otograph/align"
 	"github.com/otograph/otograph/asr"
-	"github.com/otograph/otograph/asr/ngram"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ctc"
 	"github.com/otograph/otograph/internal/engine/decode"
@@ -161,7 +160,7 @@ type Engine struct {
 	contract string
 	net      network
 	vocab    *vocabulary
-	lm       *ngram.Scorer
+	lm       *wordScorer
 	known    []string
 	window   float64
 	batch    int          // the most windows per run
@@ -185,7 +184,7 @@ func openParts(m parts) (*Engine, error) {
 		return nil, fmt.Errorf("%s: %w: window of %g s, want 0 to %g", m.ONNX, ErrFile, m.WindowSeconds, longestWindow)
 	}
 	var (
-		grams   *ngram.Model
+		grams   *wordModel
 		badLM   error
 		reading sync.WaitGroup
 	)
@@ -202,7 +201,7 @@ func openParts(m parts) (*Engine, error) {
 	}
 	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, known: known, window: cmp.Or(m.WindowSeconds, defaultWindow), batch: mostBatch}
 	if grams != nil {
-		e.lm = ngram.NewScorer(grams, vocab.texts())
+		e.lm = newWordScorer(grams, vocab.texts())
 	}
 	e.writing = sync.OnceValue(e.tokens)
 	e.spell = sync.OnceValue(func() *speller { return newSpeller(vocab.texts(), vocab.spaced) })

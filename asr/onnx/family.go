@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/otograph/otograph/asr/ngram"
 	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/models"
 )
@@ -80,11 +79,11 @@ func open(m parts) (network, string, *vocabulary, error) {
 }
 
 // readLM reads the language model. It returns nil without a file.
-func readLM(m parts) (*ngram.Model, error) {
+func readLM(m parts) (*wordModel, error) {
 	if m.LM.Name == "" {
 		return nil, nil
 	}
-	model, err := ngram.Parse(m.LM.Name, m.LM.Data)
+	model, err := parseARPA(m.LM.Name, m.LM.Data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", m.ONNX, ErrFile, err)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/asr"
-	"github.com/otograph/otograph/asr/ngram"
 	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
@@ -140,7 +139,7 @@ const bananas = "\\data\\\nngram 1=4\n\\1-grams:\n-1 </s>\n-99 <s>\n-6 <unk>\n-1
 // TestTransducerBeamFindsTheBestText compares the beam search of RNN-T and TDT
 // with the sum over all alignments, alone, with hotwords and with a language model.
 func TestTransducerBeamFindsTheBestText(t *testing.T) {
-	model, err := ngram.Parse("lm.arpa", []byte(bananas))
+	model, err := parseARPA("lm.arpa", []byte(bananas))
 	require.NoError(t, err)
 	for name, durations := range map[string]int{"rnnt": 0, "tdt": 3} {
 		t.Run(name, func(t *testing.T) {
@@ -155,8 +154,8 @@ func TestTransducerBeamFindsTheBestText(t *testing.T) {
 				for how, f := range map[string]fusion{
 					"alone":          {},
 					"hotwords":       newFusion([]string{"bana", "x bana", "na"}, tr.vocab, nil),
-					"language model": newFusion(nil, tr.vocab, ngram.NewScorer(model, tr.vocab.texts())),
-					"both":           newFusion([]string{"xna"}, tr.vocab, ngram.NewScorer(model, tr.vocab.texts())),
+					"language model": newFusion(nil, tr.vocab, newWordScorer(model, tr.vocab.texts())),
+					"both":           newFusion([]string{"xna"}, tr.vocab, newWordScorer(model, tr.vocab.texts())),
 				} {
 					best, top := "", math.Inf(-1)
 					for text, p := range total {
@@ -242,7 +241,7 @@ func TestTransducersTakeHotwordsAndLanguageModels(t *testing.T) {
 // TestTransducersInventNothingInSilence checks that hotwords and language model
 // only choose between tokens and add none in silence.
 func TestTransducersInventNothingInSilence(t *testing.T) {
-	model, err := ngram.Parse("lm.arpa", []byte(bananas))
+	model, err := parseARPA("lm.arpa", []byte(bananas))
 	require.NoError(t, err)
 	for name, durations := range map[string][]float32{"rnnt": nil, "tdt": {0, 3, 0, 0, 0}} {
 		t.Run(name, func(t *testing.T) {
@@ -251,7 +250,7 @@ func TestTransducersInventNothingInSilence(t *testing.T) {
 				Joiner: source(madeUpJoiner(durations), "joiner.onnx"), Tokens: tokensFile(nemoTokens),
 			})
 			tr := e.net.(*transducer)
-			f := newFusion([]string{"bana", "x"}, tr.vocab, ngram.NewScorer(model, tr.vocab.texts()))
+			f := newFusion([]string{"bana", "x"}, tr.vocab, newWordScorer(model, tr.vocab.texts()))
 			const n = 200
 			frames := encoded{dim: 5, stride: n, n: n}
 			for _, p := range []float64{0.005, 0.005, 0.015, 0.015, 0.96} {
@@ -273,7 +272,7 @@ func TestTransducersInventNothingInSilence(t *testing.T) {
 // tokens.
 func TestParaformerRescoresItsRows(t *testing.T) {
 	v := newVocabulary("tokens.json", paraformerTokens, writeContinued)
-	model, err := ngram.Parse("lm.arpa", []byte("\\data\\\nngram 1=5\n\\1-grams:\n-1 </s>\n-99 <s>\n-1 hello\n-1 go\n-2 你\n\\end\\\n"))
+	model, err := parseARPA("lm.arpa", []byte("\\data\\\nngram 1=5\n\\1-grams:\n-1 </s>\n-99 <s>\n-1 hello\n-1 go\n-2 你\n\\end\\\n"))
 	require.NoError(t, err)
 	p := &paraformer{vocab: v}
 	changed := 0
@@ -291,7 +290,7 @@ func TestParaformerRescoresItsRows(t *testing.T) {
 		for how, f := range map[string]fusion{
 			"alone":    {},
 			"hotwords": newFusion([]string{"hello go", "你 好"}, v, nil),
-			"both":     newFusion([]string{"hello"}, v, ngram.NewScorer(model, v.texts())),
+			"both":     newFusion([]string{"hello"}, v, newWordScorer(model, v.texts())),
 		} {
 			rows := 3 + int(seed%2)
 			var best []int

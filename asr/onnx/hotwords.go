@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/otograph/otograph/asr/ngram"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -277,15 +276,15 @@ func (b *booster) finish(p place) float64 {
 // fusion). All families' searches share it. The zero value adds nothing.
 type fusion struct {
 	vocab *vocabulary
-	boost *booster      // nil: no hotwords
-	lm    *ngram.Scorer // nil: no language model
-	space int           // the id after the vocabulary's last, which writes a space
+	boost *booster    // nil: no hotwords
+	lm    *wordScorer // nil: no language model
+	space int         // the id after the vocabulary's last, which writes a space
 }
 
 // newFusion prepares a recognizer's search for hotwords; lm may be nil.
-func newFusion(hotwords []string, v *vocabulary, lm *ngram.Scorer) fusion {
+func newFusion(hotwords []string, v *vocabulary, lm *wordScorer) fusion {
 	texts := v.texts()
-	return fusion{vocab: v, boost: newBooster(hotwords, texts, v.spaced), lm: lm.Sparing(hotwords), space: len(texts) - 1}
+	return fusion{vocab: v, boost: newBooster(hotwords, texts, v.spaced), lm: lm.sparing(hotwords), space: len(texts) - 1}
 }
 
 // none reports whether there is nothing to add.
@@ -294,18 +293,18 @@ func (f *fusion) none() bool { return f.boost == nil && f.lm == nil }
 // standing is a partial text's state in hotwords and language model.
 type standing struct {
 	at    place
-	words ngram.Place
+	words wordPlace
 	last  int // the last token with text, -1 without one
 	// bonus is the text's part of the logarithm of its probability.
 	bonus float64
 }
 
 func (f *fusion) begin() standing {
-	return f.scored(standing{at: f.boost.begin(), words: f.lm.Begin(), last: -1})
+	return f.scored(standing{at: f.boost.begin(), words: f.lm.begin(), last: -1})
 }
 
 func (f *fusion) scored(s standing) standing {
-	s.bonus = f.boost.score(s.at) + f.lm.Score(s.words)
+	s.bonus = f.boost.score(s.at) + f.lm.score(s.words)
 	return s
 }
 
@@ -316,9 +315,9 @@ func (f *fusion) step(s standing, id int, repeats bool) standing {
 		return s
 	}
 	if f.vocab.spaceBetween(s.last, id) {
-		s.at, s.words = f.boost.step(s.at, f.space, false), f.lm.Step(s.words, f.space)
+		s.at, s.words = f.boost.step(s.at, f.space, false), f.lm.step(s.words, f.space)
 	}
-	s.at, s.words = f.boost.step(s.at, id, repeats), f.lm.Step(s.words, id)
+	s.at, s.words = f.boost.step(s.at, id, repeats), f.lm.step(s.words, id)
 	if f.vocab.writes(id) {
 		s.last = id
 	}
@@ -326,4 +325,4 @@ func (f *fusion) step(s standing, id int, repeats bool) standing {
 }
 
 // finish returns the bonus of a text that ends here.
-func (f *fusion) finish(s standing) float64 { return f.boost.finish(s.at) + f.lm.Finish(s.words) }
+func (f *fusion) finish(s standing) float64 { return f.boost.finish(s.at) + f.lm.finish(s.words) }

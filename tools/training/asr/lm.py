@@ -2,7 +2,7 @@
 Each n-gram's frequency is mixed with the shorter one's probability (F. Jelinek and R. Mercer, "Interpolated estimation
 of Markov source parameters from sparse data", 1980); then n-grams that change the entropy by less than the
 threshold are removed (A. Stolcke, "Entropy-based pruning of backoff language models", 1998). Words are formed as in
-asr/ngram."""
+asr/onnx."""
 
 import collections
 import math

@@ -1,15 +1,13 @@
-// Package ngram holds word language models with back-off (n-grams in the ARPA
-// format) and scores a text with them while a search writes it, token by token.
-package ngram
+package onnx
 
 import "slices"
 
-// Model is a back-off language model over words (S. Katz 1987, Estimation of
+// wordModel is a back-off language model over words (S. Katz 1987, Estimation of
 // probabilities from sparse data), as an ARPA file defines it. It is safe for
 // concurrent use. Its nodes are n-grams in a trie: node 0 is the empty one; a
 // node's children are its continuations by one word, stored contiguously in the
 // order of words. Longer n-grams are stored after shorter ones.
-type Model struct {
+type wordModel struct {
 	// words are lower-cased and sorted; a word's number is its place here.
 	words []string
 	// start is the node of the beginning of a sentence; end is the number of
@@ -27,7 +25,7 @@ type Model struct {
 }
 
 // child finds a node's continuation by a word.
-func (m *Model) child(node, word int32) (int32, bool) {
+func (m *wordModel) child(node, word int32) (int32, bool) {
 	begin, end := m.first[node], int32(len(m.word))
 	if int(node)+1 < len(m.first) {
 		end = m.first[node+1]
@@ -38,7 +36,7 @@ func (m *Model) child(node, word int32) (int32, bool) {
 
 // next returns the natural logarithm of the probability of a word in a context,
 // and the context after the word.
-func (m *Model) next(context, word int32) (float64, int32) {
+func (m *wordModel) next(context, word int32) (float64, int32) {
 	sum := 0.0
 	for {
 		if n, ok := m.child(context, word); ok {
@@ -53,7 +51,7 @@ func (m *Model) next(context, word int32) (float64, int32) {
 }
 
 // context returns the longest suffix of an n-gram that the model can continue.
-func (m *Model) context(n int32) int32 {
+func (m *wordModel) context(n int32) int32 {
 	for n != 0 && m.first[n] == m.first[n+1] {
 		n = m.suffix[n]
 	}
@@ -61,7 +59,7 @@ func (m *Model) context(n int32) int32 {
 }
 
 // add appends the sorted n-grams of one length to the shorter ones.
-func (m *Model) add(grams []gram) {
+func (m *wordModel) add(grams []gram) {
 	k := 0
 	for node := int32(len(m.first)); int(node) < len(m.word); node++ {
 		m.first = append(m.first, int32(len(m.word)+k))
@@ -77,7 +75,7 @@ func (m *Model) add(grams []gram) {
 }
 
 // link closes the table of children and finds each node's suffix.
-func (m *Model) link() {
+func (m *wordModel) link() {
 	m.add(nil)
 	m.first = append(m.first, int32(len(m.word)))
 	m.suffix = make([]int32, len(m.word))

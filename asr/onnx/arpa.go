@@ -1,8 +1,7 @@
-package ngram
+package onnx
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,14 +9,11 @@ import (
 	"strings"
 )
 
-// ErrFormat marks a file that is not a language model in the ARPA format.
-var ErrFormat = errors.New("no language model in the ARPA format")
-
 const (
 	// maxOrder is the longest n-gram accepted: KenLM's default limit.
 	maxOrder = 6
-	// maxLine bounds a line, in bytes.
-	maxLine = 64 << 10
+	// maxARPALine bounds a line, in bytes.
+	maxARPALine = 64 << 10
 	// maxNGrams bounds a model's memory; an n-gram takes 20 bytes.
 	maxNGrams = 100 << 20
 )
@@ -28,20 +24,20 @@ const (
 	unknownWord   = "<unk>"
 )
 
-// Parse reads a language model in the ARPA format, which SRILM, KenLM and
+// parseARPA reads a language model in the ARPA format, which SRILM, KenLM and
 // others write: \data\, the number of n-grams of each length; for each length N
 // a line \N-grams: and lines of log10 probability, N words and, where it is not
 // 0, log10 back-off weight; \end\. Words are lower-cased; n-grams that differ
-// by case become one, with the greater probability. Errors begin with name,
-// wrap ErrFormat and contain the line, the expected and the actual text.
-func Parse(name string, data []byte) (*Model, error) {
-	p := &reader{rest: string(data)}
+// by case become one, with the greater probability. Errors begin with name
+// and contain the line, the expected and the actual text.
+func parseARPA(name string, data []byte) (*wordModel, error) {
+	p := &arpaReader{rest: string(data)}
 	m, err := p.model()
 	if p.tooLong {
-		err = fmt.Errorf("line %d: more than %d bytes long", p.line+1, maxLine)
+		err = fmt.Errorf("line %d: more than %d bytes long", p.line+1, maxARPALine)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", name, ErrFormat, err)
+		return nil, fmt.Errorf("%s: no language model in the ARPA format: %w", name, err)
 	}
 	return m, nil
 }
@@ -52,30 +48,30 @@ type gram struct {
 	logProb, backoff float32
 }
 
-// reader iterates over the lines of a file.
-type reader struct {
+// arpaReader iterates over the lines of a file.
+type arpaReader struct {
 	rest    string // the file after the present line
 	line    int
 	text    string // the present line without spaces around it
-	tooLong bool   // the next line exceeds maxLine
+	tooLong bool   // the next line exceeds maxARPALine
 	fields  []string
 	number  map[string]int32 // each word's place among the 1-grams
-	last    path
+	last    arpaPath
 }
 
-// path is the path of the previous n-gram through the trie. Files list n-grams
+// arpaPath is the path of the previous n-gram through the trie. Files list n-grams
 // with the same beginning together, so most lookups can be skipped.
-type path struct {
+type arpaPath struct {
 	words []string
 	ids   []int32 // of the words
 	nodes []int32 // the nodes of the n-grams that the words begin
 }
 
 // next moves to the next line that is not blank.
-func (p *reader) next() bool {
+func (p *arpaReader) next() bool {
 	for p.rest != "" {
 		line, rest, _ := strings.Cut(p.rest, "\n")
-		if len(line) >= maxLine {
+		if len(line) >= maxARPALine {
 			p.tooLong = true
 			break
 		}
@@ -89,11 +85,11 @@ func (p *reader) next() bool {
 	return false
 }
 
-func (p *reader) expected(format string, a ...any) error {
+func (p *arpaReader) expected(format string, a ...any) error {
 	return fmt.Errorf("line %d: expected %s, found %.80q", p.line, fmt.Sprintf(format, a...), p.text)
 }
 
-func (p *reader) model() (*Model, error) {
+func (p *arpaReader) model() (*wordModel, error) {
 	for p.text != `\data\` { // a comment may precede the data
 		if !p.next() {
 			return nil, p.expected(`\data\, with which a language model in the ARPA format begins`)
@@ -103,7 +99,7 @@ func (p *reader) model() (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{end: -1}
+	m := &wordModel{end: -1}
 	m.add([]gram{{}}) // the empty n-gram
 	for i, count := range counts {
 		order := i + 1
@@ -130,7 +126,7 @@ func (p *reader) model() (*Model, error) {
 }
 
 // counts reads the number of n-grams of each length.
-func (p *reader) counts() ([]int, error) {
+func (p *arpaReader) counts() ([]int, error) {
 	var counts []int
 	total := 0
 	for p.next() && strings.HasPrefix(p.text, "ngram ") {
@@ -152,7 +148,7 @@ func (p *reader) counts() ([]int, error) {
 }
 
 // entry reads one n-gram: its numbers as natural logarithms, and its words.
-func (p *reader) entry(order, count, i int) (g gram, words []string, err error) {
+func (p *arpaReader) entry(order, count, i int) (g gram, words []string, err error) {
 	if !p.next() || p.text[0] == '\\' {
 		return g, nil, p.expected("n-gram %d of the %d with %d words", i+1, count, order)
 	}
@@ -181,7 +177,7 @@ func (p *reader) entry(order, count, i int) (g gram, words []string, err error) 
 	return g, words, nil
 }
 
-func (p *reader) unigrams(m *Model, count int) ([]gram, error) {
+func (p *arpaReader) unigrams(m *wordModel, count int) ([]gram, error) {
 	found := map[string]gram{}
 	for i := range count {
 		g, words, err := p.entry(1, count, i)
@@ -218,9 +214,9 @@ func (p *reader) unigrams(m *Model, count int) ([]gram, error) {
 	return grams, nil
 }
 
-func (p *reader) longer(m *Model, order, count int) ([]gram, error) {
+func (p *arpaReader) longer(m *wordModel, order, count int) ([]gram, error) {
 	var grams []gram
-	p.last = path{}
+	p.last = arpaPath{}
 	for i := range count {
 		g, words, err := p.entry(order, count, i)
 		if err != nil {
@@ -245,7 +241,7 @@ func (p *reader) longer(m *Model, order, count int) ([]gram, error) {
 }
 
 // follow moves p.last to the words: their numbers and their prefixes' nodes.
-func (p *reader) follow(m *Model, words []string) error {
+func (p *arpaReader) follow(m *wordModel, words []string) error {
 	same := 0
 	for same < len(p.last.words) && p.last.words[same] == words[same] {
 		same++

@@ -1,4 +1,4 @@
-package ngram
+package onnx
 
 import (
 	"slices"
@@ -9,35 +9,35 @@ import (
 )
 
 const (
-	// weight is the model's share in a search, and wordBonus is added per word
+	// lmWeight is the model's share in a search, and wordBonus is added per word
 	// to offset the model's preference for few words (natural logarithms). Of a
 	// dozen pairs, these make the fewest errors on the clips that the
 	// demonstration recognizer was selected by
 	// (docs/measurements/language-model.md).
-	weight    = 0.35
+	lmWeight  = 0.35
 	wordBonus = 2.0
 )
 
-// Scorer adds a Model's score of a text to a search over tokens (shallow
+// wordScorer adds a wordModel's score of a text to a search over tokens (shallow
 // fusion; Hannun and others 2014, First-pass large vocabulary continuous speech
-// recognition using bi-directional recurrent DNNs): weight·ln P(word | words
+// recognition using bi-directional recurrent DNNs): lmWeight·ln P(word | words
 // before) and a bonus for each word. It is safe for concurrent use. A nil
-// Scorer scores nothing.
-type Scorer struct {
-	model *Model
+// wordScorer scores nothing.
+type wordScorer struct {
+	model *wordModel
 	// text is each token's text, lower-cased; ' ' ends words, '\n' sentences.
 	text [][]byte
 	// spared are the words that the model never penalizes, sorted.
 	spared []string
 }
 
-// NewScorer prepares a model for a recognizer's tokens. tokens holds the UTF-8
+// newWordScorer prepares a model for a recognizer's tokens. tokens holds the UTF-8
 // text of each, nil for none; one token need not be whole characters. Words are
 // separated by spaces and punctuation other than apostrophes and hyphens,
 // ignoring case. Each kana or Chinese character is a word. A full stop, a
 // question mark or an exclamation mark ends a sentence.
-func NewScorer(m *Model, tokens [][]byte) *Scorer {
-	s := &Scorer{model: m, text: make([][]byte, len(tokens))}
+func newWordScorer(m *wordModel, tokens [][]byte) *wordScorer {
+	s := &wordScorer{model: m, text: make([][]byte, len(tokens))}
 	for id, t := range tokens {
 		for len(t) > 0 {
 			r, n := utf8.DecodeRune(t)
@@ -52,7 +52,7 @@ func NewScorer(m *Model, tokens [][]byte) *Scorer {
 	return s
 }
 
-// plain maps a token's character to one of the Scorer's text.
+// plain maps a token's character to one of the wordScorer's text.
 func plain(r rune) rune {
 	switch {
 	case r == '\'' || r == '-' || unicode.In(r, unicode.L, unicode.N, unicode.M):
@@ -65,9 +65,9 @@ func plain(r rune) rune {
 	return ' '
 }
 
-// Sparing returns a Scorer that never penalizes the words of the given phrases
+// sparing returns a wordScorer that never penalizes the words of the given phrases
 // (such as hotwords), however unlikely or unknown they are to the model.
-func (s *Scorer) Sparing(phrases []string) *Scorer {
+func (s *wordScorer) sparing(phrases []string) *wordScorer {
 	if s == nil {
 		return nil
 	}
@@ -80,8 +80,8 @@ func (s *Scorer) Sparing(phrases []string) *Scorer {
 	return &sparing
 }
 
-// Place is the state of a partial text in the model.
-type Place struct {
+// wordPlace is the state of a partial text in the model.
+type wordPlace struct {
 	context int32
 	// known and spared are the ranges [0] to [1] of the words, in the model and
 	// among the spared, that begin with the unfinished word.
@@ -93,23 +93,23 @@ type Place struct {
 	score float64
 }
 
-// Begin returns the place before a text.
-func (s *Scorer) Begin() Place {
+// begin returns the place before a text.
+func (s *wordScorer) begin() wordPlace {
 	if s == nil {
-		return Place{}
+		return wordPlace{}
 	}
-	return s.fresh(Place{context: s.model.start})
+	return s.fresh(wordPlace{context: s.model.start})
 }
 
 // fresh returns the place before a word.
-func (s *Scorer) fresh(p Place) Place {
+func (s *wordScorer) fresh(p wordPlace) wordPlace {
 	p.known, p.spared = [2]int32{0, int32(len(s.model.words))}, [2]int32{0, int32(len(s.spared))}
 	p.bytes, p.whole = 0, 0
 	return p
 }
 
-// Step returns the place after another token.
-func (s *Scorer) Step(p Place, token int) Place {
+// step returns the place after another token.
+func (s *wordScorer) step(p wordPlace, token int) wordPlace {
 	if s == nil || token >= len(s.text) {
 		return p
 	}
@@ -147,7 +147,7 @@ func narrow(words []string, r [2]int32, at int32, c byte) [2]int32 {
 }
 
 // complete scores the unfinished word, if there is one.
-func (s *Scorer) complete(p Place) Place {
+func (s *wordScorer) complete(p wordPlace) wordPlace {
 	if p.bytes == 0 {
 		return p
 	}
@@ -156,7 +156,7 @@ func (s *Scorer) complete(p Place) Place {
 	if is(s.model.words, p.known) {
 		logProb, context = s.model.next(p.context, p.known[0])
 	}
-	score := weight*logProb + wordBonus
+	score := lmWeight*logProb + wordBonus
 	if is(s.spared, p.spared) {
 		score = max(score, 0)
 	}
@@ -166,29 +166,29 @@ func (s *Scorer) complete(p Place) Place {
 }
 
 // closed scores the end of a sentence and begins the next one.
-func (s *Scorer) closed(p Place) Place {
+func (s *wordScorer) closed(p wordPlace) wordPlace {
 	if p.context == s.model.start {
 		return p
 	}
 	if s.model.end >= 0 {
 		logProb, _ := s.model.next(p.context, s.model.end)
-		p.score += weight * logProb
+		p.score += lmWeight * logProb
 	}
 	p.context = s.model.start
 	return p
 }
 
-// Score returns the score of a text so far. Of an unfinished word, only whether
+// score returns the score of a text so far. Of an unfinished word, only whether
 // it can become a word of the model matters.
-func (s *Scorer) Score(p Place) float64 {
+func (s *wordScorer) score(p wordPlace) float64 {
 	if s != nil && p.bytes > 0 && p.known[0] == p.known[1] && p.spared[0] == p.spared[1] {
-		return p.score + weight*s.model.unknown + wordBonus
+		return p.score + lmWeight*s.model.unknown + wordBonus
 	}
 	return p.score
 }
 
-// Finish returns the score of a text that ends here.
-func (s *Scorer) Finish(p Place) float64 {
+// finish returns the score of a text that ends here.
+func (s *wordScorer) finish(p wordPlace) float64 {
 	if s == nil {
 		return 0
 	}

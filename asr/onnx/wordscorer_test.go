@@ -1,4 +1,4 @@
-package ngram
+package onnx
 
 import (
 	"math"
@@ -10,24 +10,24 @@ import (
 )
 
 // finish scores a text written in the given tokens.
-func finish(s *Scorer, tokens []string) float64 {
-	p := s.Begin()
+func finish(s *wordScorer, tokens []string) float64 {
+	p := s.begin()
 	for i := range tokens {
-		p = s.Step(p, i)
+		p = s.step(p, i)
 	}
-	return s.Finish(p)
+	return s.finish(p)
 }
 
-func scoreOf(m *Model, tokens ...string) float64 {
+func scoreOf(m *wordModel, tokens ...string) float64 {
 	var text [][]byte
 	for _, t := range tokens {
 		text = append(text, []byte(t))
 	}
-	return finish(NewScorer(m, text), tokens)
+	return finish(newWordScorer(m, text), tokens)
 }
 
 // words returns the score of n words with the given sum of log10 probabilities.
-func words(n int, log10 float64) float64 { return float64(n)*wordBonus + weight*math.Ln10*log10 }
+func words(n int, log10 float64) float64 { return float64(n)*wordBonus + lmWeight*math.Ln10*log10 }
 
 func TestTextIsScoredByItsWords(t *testing.T) {
 	m := parsed(t, small)
@@ -58,41 +58,41 @@ func TestTokensMaySplitCharacters(t *testing.T) {
 // TestUnknownWordScoredEarly checks that a prefix of no known word is scored as
 // unknown before the word ends.
 func TestUnknownWordScoredEarly(t *testing.T) {
-	s := NewScorer(parsed(t, small), [][]byte{[]byte(" ca"), []byte("x"), []byte("t"), []byte(" ")})
-	begun := s.Step(s.Begin(), 0)
-	assert.Zero(t, s.Score(begun))
-	assert.Zero(t, s.Score(s.Step(begun, 2)), "a word counts when it is complete")
-	strange := s.Step(begun, 1)
-	assert.InDelta(t, words(1, -2), s.Score(strange), 1e-5)
-	assert.InDelta(t, words(1, -2), s.Score(s.Step(strange, 3)), 1e-5, "and not a second time")
+	s := newWordScorer(parsed(t, small), [][]byte{[]byte(" ca"), []byte("x"), []byte("t"), []byte(" ")})
+	begun := s.step(s.begin(), 0)
+	assert.Zero(t, s.score(begun))
+	assert.Zero(t, s.score(s.step(begun, 2)), "a word counts when it is complete")
+	strange := s.step(begun, 1)
+	assert.InDelta(t, words(1, -2), s.score(strange), 1e-5)
+	assert.InDelta(t, words(1, -2), s.score(s.step(strange, 3)), 1e-5, "and not a second time")
 }
 
 func TestSparedWordsCostNothing(t *testing.T) {
 	m := parsed(t, strings.NewReplacer("-0.7	sat", "-9.7	sat", "-2.0	<unk>", "-9	<unk>").Replace(small))
-	s := NewScorer(m, [][]byte{[]byte(" sat"), []byte(" zeb"), []byte("ra"), []byte(" the")})
-	spared := s.Sparing([]string{"Zebra crossing", " SAT"})
-	score := func(s *Scorer, tokens ...int) float64 {
-		p := s.Begin()
+	s := newWordScorer(m, [][]byte{[]byte(" sat"), []byte(" zeb"), []byte("ra"), []byte(" the")})
+	spared := s.sparing([]string{"Zebra crossing", " SAT"})
+	score := func(s *wordScorer, tokens ...int) float64 {
+		p := s.begin()
 		for _, id := range tokens {
-			p = s.Step(p, id)
+			p = s.step(p, id)
 		}
-		assert.InDelta(t, s.Finish(p), s.Score(s.Step(p, 3)), 1e-9)
-		return s.Finish(p)
+		assert.InDelta(t, s.finish(p), s.score(s.step(p, 3)), 1e-9)
+		return s.finish(p)
 	}
 	assert.Negative(t, score(s, 0))
 	assert.Zero(t, score(spared, 0))
 	assert.Negative(t, score(s, 1, 2))
 	assert.Zero(t, score(spared, 1, 2))
 	assert.Negative(t, score(spared, 1), "part of a word is not a word")
-	assert.Zero(t, spared.Score(spared.Step(spared.Begin(), 1)), "but may become a spared word")
+	assert.Zero(t, spared.score(spared.step(spared.begin(), 1)), "but may become a spared word")
 	assert.InDelta(t, score(s, 3), score(spared, 3), 1e-9, "other words are unchanged")
 }
 
 func TestNilScorerScoresNothing(t *testing.T) {
-	var s *Scorer
-	p := s.Sparing([]string{"a"}).Step(s.Begin(), 3)
-	assert.Zero(t, s.Score(p))
-	assert.Zero(t, s.Finish(p))
+	var s *wordScorer
+	p := s.sparing([]string{"a"}).step(s.begin(), 3)
+	assert.Zero(t, s.score(p))
+	assert.Zero(t, s.finish(p))
 }
 
 // TestTokenDivisionIsIrrelevant checks that a text's score depends on its

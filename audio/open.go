@@ -291,16 +291,15 @@ func (in *input) decode(ctx context.Context, o Options, rec *recorder) error {
 
 func (in *input) decodeWAV(ctx context.Context, o Options, rec *recorder) error {
 	h := in.header
-	if n := in.samplesAhead(); n >= 0 {
+	if n, _ := in.samplesAhead(); n >= 0 {
 		if err := o.checkDuration(in.name, h.seconds(n)); err != nil {
 			return err
 		}
 	}
-	got, err := decodeWAV(ctx, in.tape.r, h, rec)
-	if err != nil {
+	var err error
+	if in.info.Truncated, err = decodeWAV(ctx, in.tape.r, h, rec); err != nil {
 		return err
 	}
-	in.info.Truncated = h.data >= 0 && got < h.data-h.data%int64(h.align)
 	// Bytes after the samples count and are hashed as well.
 	if _, err := io.Copy(io.Discard, onlyReader{in.tape.r}); err != nil {
 		return err
@@ -312,16 +311,25 @@ func (in *input) decodeWAV(ctx context.Context, o Options, rec *recorder) error 
 	return o.checkSize(in.name, in.info.Size)
 }
 
-// samplesAhead returns the number of bytes of samples left on the tape by the
-// header and the file's size, or -1 if only the end of the stream shows it.
-func (in *input) samplesAhead() int64 {
-	n := in.header.data
-	if in.file != nil {
-		if there := in.info.Size - int64(len(in.tape.kept)); n < 0 || n > there {
-			n = there
-		}
+// samplesAhead returns the number of bytes of samples left on the tape, in whole
+// frames by the headers and the file's size, or -1 if only the end of the
+// stream shows it. cut reports that the headers announce more.
+func (in *input) samplesAhead() (n int64, cut bool) {
+	h := in.header
+	if in.file == nil {
+		return h.data, false
 	}
-	return n
+	begin, align := int64(len(in.tape.kept)), int64(h.align)
+	var err error
+	r := io.NewSectionReader(in.file, begin, in.info.Size-begin)
+	for size := h.data; err == nil; size, err = h.nextData(r, size+size&1) {
+		at, _ := r.Seek(0, io.SeekCurrent)
+		there := r.Size() - at
+		cut = size/align > there/align
+		size = int64(min(uint64(size), uint64(there))) // untilEOF is the largest
+		n += size - size%align
+	}
+	return n, cut
 }
 
 func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) error {

@@ -22,10 +22,8 @@ func Probe(ctx context.Context, src Source, o Options) (Info, error) {
 	}
 	defer in.close()
 	if in.tape != nil {
-		ahead := in.samplesAhead()
-		in.info.Duration = in.header.seconds(ahead)
-		align := int64(in.header.align)
-		in.info.Truncated = in.header.data >= 0 && ahead/align < in.header.data/align
+		ahead, cut := in.samplesAhead()
+		in.info.Duration, in.info.Truncated = in.header.seconds(ahead), cut
 	} else if err := in.probeChild(ctx, o); err != nil {
 		return Info{}, err
 	}

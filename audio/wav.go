@@ -294,14 +294,52 @@ func (h *wavHeader) seconds(n int64) float64 {
 // wavChunk is the number of bytes of samples converted at a time.
 const wavChunk = 1 << 16
 
-// decodeWAV reads the samples and returns the bytes read in whole frames.
-func decodeWAV(ctx context.Context, r io.Reader, h *wavHeader, rec *recorder) (got int64, err error) {
-	if err := rec.begin(h.rate, h.channels); err != nil {
-		return 0, err
+// nextData returns the size of the next data chunk, at which r then stands,
+// after skip bytes and other chunks. Recorders that append to a file write
+// several. The error is io.EOF or io.ErrUnexpectedEOF if there is none.
+func (h *wavHeader) nextData(r io.Reader, skip int64) (size int64, err error) {
+	var head [8]byte
+	for {
+		if s, ok := r.(io.Seeker); ok {
+			_, err = s.Seek(skip, io.SeekCurrent)
+		} else {
+			_, err = io.CopyN(io.Discard, r, skip)
+		}
+		if err == nil {
+			_, err = io.ReadFull(r, head[:])
+		}
+		if err == nil && !isChunkID(head[:4]) {
+			err = io.EOF
+		}
+		if size = int64(h.order.Uint32(head[4:])); err != nil || string(head[:4]) == "data" {
+			return size, err
+		}
+		skip = size + size&1
 	}
-	if h.data >= 0 {
-		r = io.LimitReader(r, h.data)
+}
+
+// decodeWAV reads the samples of all data chunks. cut reports that the last one
+// announces more.
+func decodeWAV(ctx context.Context, r io.Reader, h *wavHeader, rec *recorder) (cut bool, err error) {
+	err = rec.begin(h.rate, h.channels)
+	for size := h.data; err == nil; size, err = h.nextData(r, size&1) {
+		if size == untilEOF {
+			size = math.MaxInt64
+		}
+		got, err := h.decode(ctx, io.LimitReader(r, size), rec)
+		if err != nil {
+			return false, err
+		}
+		cut = h.data >= 0 && got < size-size%int64(h.align)
 	}
+	if err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) { //nolint:errorlint // as in meter.Read
+		return false, err
+	}
+	return cut, rec.end()
+}
+
+// decode reads samples to the end and returns the bytes in whole frames.
+func (h *wavHeader) decode(ctx context.Context, r io.Reader, rec *recorder) (got int64, err error) {
 	chunk := max(1, wavChunk/h.align) * h.align
 	buf := make([]byte, chunk)
 	samples := make([]float32, chunk/h.width)
@@ -322,7 +360,7 @@ func decodeWAV(ctx context.Context, r io.Reader, h *wavHeader, rec *recorder) (g
 			return got, err
 		}
 		if end {
-			return got, rec.end()
+			return got, nil
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -148,6 +149,12 @@ func TestWAVSizes(t *testing.T) {
 		{"odd data and list behind", wavFile{data: data, after: list, bits: 8}, 1, false},
 		{"garbage behind", wavFile{data: data, after: bytes.Repeat([]byte{0x55, 0xaa}, 999)}, 0.5, false},
 		{"an empty list behind", wavFile{data: data, after: chunk(le, "LIST", nil)}, 0.5, false},
+		{"a second data chunk", wavFile{data: data, after: chunk(le, "data", data)}, 1, false},
+		{"a list between data chunks", wavFile{data: data, after: slices.Concat(list, chunk(le, "data", data), list)}, 1, false},
+		{"odd data chunks", wavFile{data: append(data[:len(data):len(data)], 7), after: slices.Concat(chunk(le, "data", append(data[:len(data):len(data)], 7)), list)}, 1, false},
+		{"an empty data chunk before", wavFile{after: chunk(le, "data", data)}, 0.5, false},
+		{"a second data chunk that is cut", wavFile{data: data, after: chunk(le, "data", data)[:8+len(data)/2]}, 0.75, true},
+		{"a second data chunk of a pipe", wavFile{id: "RIFF", data: data, after: append([]byte("data\xff\xff\xff\xff"), data...)}, 1, true},
 		{"20,000 chunks before", wavFile{data: data, before: bytes.Repeat(chunk(le, "none", nil), 20000)}, 0.5, false},
 		{"RF64", wavFile{id: "RF64", data: data, before: ds64(uint64(len(data))), formSize: size(math.MaxUint32), dataSize: size(math.MaxUint32), after: list}, 0.5, false},
 		{"RF64 that lies", wavFile{id: "RF64", data: data, before: ds64(1 << 63), dataSize: size(math.MaxUint32)}, 0.5, false},

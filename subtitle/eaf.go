@@ -3,6 +3,7 @@ package subtitle
 import (
 	_ "embed" // the template
 	"io"
+	"net/url"
 	"slices"
 	"text/template"
 	"time"
@@ -16,9 +17,9 @@ var eafText string
 
 // writeEAF writes an annotation document of ELAN (format 3.0): a tier per
 // speaker, below it a tier with the speaker's words if word times are known,
-// and the sounds. media is the recording's file name, which ELAN expects next
-// to the document; date is the time of writing. Every start and end has a slot,
-// in order of time, as ELAN expects them; the list may be empty.
+// and the sounds. media is the recording's file name; its address says that the
+// file is next to the document. date is the time of writing. Every start and end
+// has a slot, in order of time, as ELAN expects them; the list may be empty.
 func writeEAF(w io.Writer, media string, date time.Time, cues []Cue) error {
 	rows := tiers(cues)
 	var times []int64
@@ -34,5 +35,5 @@ func writeEAF(w io.Writer, media string, date time.Time, cues []Cue) error {
 		"slot":   func(at int64) int { i, _ := slices.BinarySearch(times, at); return i + 1 },
 		"number": func() int { annotations++; return annotations },
 	}).Parse(eafText))
-	return document.Execute(w, map[string]any{"Date": date.Format(time.RFC3339), "Media": cleanText(media), "Times": times, "Tiers": rows})
+	return document.Execute(w, map[string]any{"Date": date.Format(time.RFC3339), "Media": url.PathEscape(media), "Times": times, "Tiers": rows})
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,29 @@ func TestEAFOfSilence(t *testing.T) {
 	}
 	require.NoError(t, xml.Unmarshal(b.Bytes(), &doc))
 	assert.Len(t, doc.Times, 1)
+}
+
+// TestEAFNamesTheRecording: both addresses lead to the file, whatever its name.
+func TestEAFNamesTheRecording(t *testing.T) {
+	check := func(t require.TestingT, name string) {
+		var b bytes.Buffer
+		require.NoError(t, writeEAF(&b, name, time.Unix(0, 0), nil))
+		var doc struct {
+			Media struct {
+				URL      string `xml:"MEDIA_URL,attr"`
+				Relative string `xml:"RELATIVE_MEDIA_URL,attr"`
+			} `xml:"HEADER>MEDIA_DESCRIPTOR"`
+		}
+		require.NoError(t, xml.Unmarshal(b.Bytes(), &doc))
+		for _, address := range []string{doc.Media.URL, doc.Media.Relative} {
+			u, err := url.Parse(address)
+			require.NoError(t, err)
+			require.Equal(t, url.URL{Path: "./" + name, RawPath: u.RawPath}, *u)
+		}
+	}
+	check(t, `a "b" & c#1 %20?.wav`)
+	check(t, "Mu\xf1oz: 1;2\n.wav")
+	rapid.Check(t, func(t *rapid.T) { check(t, strings.ReplaceAll(rapid.String().Draw(t, "name"), "/", "")) })
 }
 
 func TestEAFReferencesResolve(t *testing.T) {

@@ -10,16 +10,16 @@ const longestName = 100
 
 // DidYouMean returns a question for the end of a message about a mistyped name,
 // such as `; did you mean "optimize"?`. It suggests the candidate that contains
-// the name or is contained in it, or has the smallest edit distance, ignoring
-// case. It returns "" if more than a third of the name would have to change.
+// the name or is contained in it (as one and a half edits), or has the smallest
+// edit distance, ignoring case. It returns "" if more than a third of the name would have to change.
 func DidYouMean(name string, candidates []string) string {
 	want := []rune(strings.ToLower(name))
 	want = want[:min(len(want), longestName)]
-	best, least := "", len(want)/3+1
+	best, least := "", 2*(len(want)/3+1) // half edits
 	for _, c := range candidates {
-		d := editDistance(want, []rune(c))
+		d := 2 * editDistance(want, []rune(c))
 		if held := string(want); len(want) > 3 && (strings.Contains(held, c) || strings.Contains(c, held)) {
-			d = min(d, 1)
+			d = min(d, 3)
 		}
 		if d < least {
 			best, least = c, d

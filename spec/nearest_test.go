@@ -27,4 +27,5 @@ func TestDidYouMean(t *testing.T) {
 		}
 		assert.Equal(t, `; did you mean "`+want+`"?`, got, name)
 	}
+	assert.Equal(t, `; did you mean "page_size"?`, DidYouMean("pagesize", []string{"page", "page_size"}), "an edit comes before a part")
 }

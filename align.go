@@ -50,9 +50,10 @@ type Alignment struct {
 
 // Fits reports whether the text is spoken in the recording, by the mean
 // probability of the words that the model can spell. A text of only part of the
-// recording also fits. The times of a text that does not fit are meaningless;
-// Align then returns ErrMisfit with it.
-func (a *Alignment) Fits() bool { return stages.Fits(a.Words) }
+// recording also fits, and so does a recording of only part of the text. The
+// times of a text that does not fit are meaningless; Align then returns
+// ErrMisfit with it.
+func (a *Alignment) Fits() bool { return stages.Fits(a.Words, a.Extra) }
 
 // Align finds the time of each word of a text. It needs a voice activity
 // detector and, for the language, a model of the optimized tier with a CTC

@@ -1,6 +1,7 @@
 package otograph_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,34 @@ func TestAlign(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, part.Fits(), "a text for a part of the recording")
 	assert.Less(t, part.Words[4].End-part.Words[0].Start, 3.0, "its words stay together")
+}
+
+// TestAlignPartOfText: of a long text, the words of a short recording are found
+// wherever they are, and no others; numbers do not spread over it. A text that
+// lacks them does not fit.
+func TestAlignPartOfText(t *testing.T) {
+	p := shared(t)
+	line := "It will be sunny tomorrow at three fifteen."
+	other := func(from, to int) (lines []string) {
+		for k := range to - from {
+			lines = append(lines, fmt.Sprintf("Line number %d of the other text is as long as it will be, and says nothing.", from+k))
+		}
+		return lines
+	}
+	for _, c := range []struct{ before, after int }{{61, 0}, {0, 61}, {30, 31}, {900, 600}} {
+		text := strings.Join(slices.Concat(other(0, c.before), []string{line}, other(c.before, c.before+c.after)), "\n")
+		a, err := p.Align(t.Context(), otograph.File("testdata/demo/short/en_01.flac"), text, otograph.AlignOptions{Language: "en"})
+		require.NoError(t, err, "%v", c)
+		var found []string
+		for _, w := range a.Words {
+			if !w.Missing {
+				found = append(found, w.Text)
+			}
+		}
+		assert.Equal(t, line, strings.Join(found, " "), "%v", c)
+	}
+	_, err := p.Align(t.Context(), otograph.File("testdata/demo/short/en_01.flac"), strings.Join(other(0, 61), "\n"), otograph.AlignOptions{Language: "en"})
+	require.ErrorIs(t, err, otograph.ErrMisfit)
 }
 
 func TestAlignRefusals(t *testing.T) {

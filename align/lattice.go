@@ -14,6 +14,9 @@ const (
 	// than tokens that the model considers impossible.
 	skipCost  = 7.0
 	strayCost = 3.0
+	// gapCost is the most that words in a row cost that are not spoken, so that
+	// of a long text the words of a short recording stay together.
+	gapCost = 4 * skipCost
 	// outsideCost replaces strayCost before the first and after the last word,
 	// so that the words of a text that ends early stay together.
 	outsideCost = 2.7
@@ -80,16 +83,16 @@ func (l *lattice) add(s ctc.State) {
 	l.out[s.From] = append(l.out[s.From], n)
 }
 
-// skip offers e the paths to the node before a word, minus the cost of leaving
-// the word out. At the start of the frames, a path may have no state yet.
-func skip(e *ctc.Entry, before ctc.Entry, start bool, states []ctc.State) {
-	if score := before.Score - skipCost; before.State >= 0 {
+// skip offers e the paths to the node before words, minus the cost of leaving
+// them out. At the start of the frames, a path may have no state yet.
+func skip(e *ctc.Entry, before ctc.Entry, cost float64, start bool, states []ctc.State) {
+	if score := before.Score - cost; before.State >= 0 {
 		e.Offer(score, before.State, states)
 	} else if start && score > e.Score {
 		e.Score, e.State = score, -1
 	}
 	if before.Alt >= 0 {
-		e.Offer(before.Other-skipCost, before.Alt, states)
+		e.Offer(before.Other-cost, before.Alt, states)
 	}
 }
 
@@ -246,7 +249,8 @@ func (l *lattice) trace(s int32, frames int, mem *tables) []int32 {
 // enter computes the best paths to each node, including paths that omit words.
 func (l *lattice) enter(entries []ctc.Entry, last []float64, start bool) {
 	none := math.Inf(-1)
-	word := 0 // the word that begins at the next of l.begins
+	word := 0                                         // the word that begins at the next of l.begins
+	far := ctc.Entry{Score: none, State: -1, Alt: -1} // the best entry of the words before
 	for k := range entries {
 		e := &entries[k]
 		*e = ctc.Entry{Score: none, Other: none, State: -1, Alt: -1}
@@ -260,7 +264,11 @@ func (l *lattice) enter(entries []ctc.Entry, last []float64, start bool) {
 		}
 		if word < len(l.begins) && l.begins[word] == k {
 			if word > 0 {
-				skip(e, entries[l.begins[word-1]], start, l.states)
+				skip(e, entries[l.begins[word-1]], skipCost, start, l.states)
+				skip(e, far, gapCost, start, l.states)
+			}
+			if e.Score > far.Score {
+				far = *e
 			}
 			word++
 		}

@@ -7,7 +7,8 @@ type section struct {
 }
 
 const (
-	// sectionFrames is the least length of a section, if anchors allow it.
+	// sectionFrames is the least length of a section, if anchors allow it and it
+	// has frames for its words.
 	sectionFrames = 400
 	// maxCells bounds the cells of a section's lattice (a byte each, its nodes
 	// eight). Lattices above largeCells, of texts without anchors, are computed
@@ -20,7 +21,8 @@ const (
 
 // sections cuts the recording at anchors, inside runs of anchorLength or more
 // words that are equal in text and sound. recognized holds the frames, counted over
-// all windows, at which the recognized words begin.
+// all windows, at which the recognized words begin. Words that are too far before
+// the first anchor or after the last one to be spoken are in no section.
 func sections(words []word, recognized []int, pairs []pair, frames int) []section {
 	var out []section
 	begin := section{}
@@ -38,7 +40,8 @@ func sections(words []word, recognized []int, pairs []pair, frames int) []sectio
 		}
 		run++
 		first := recognized[q.recognized]
-		if run < anchorLength-1 || first-begin.frames[1] < sectionFrames {
+		length := first - begin.frames[1]
+		if run < anchorLength-1 || length < sectionFrames && q.text-begin.words[1] <= length {
 			continue
 		}
 		// The run must continue after the cut, so that the anchor does not
@@ -49,8 +52,16 @@ func sections(words []word, recognized []int, pairs []pair, frames int) []sectio
 		}
 	}
 	add(len(words), frames)
+	if head, tail := &out[0], &out[len(out)-1]; head != tail {
+		head.words[0] = max(0, head.words[1]-head.most())
+		tail.words[1] = min(len(words), tail.words[0]+tail.most())
+	}
 	return out
 }
+
+// most returns more words than can be spoken in the section: one in 80 ms with
+// the shortest frames.
+func (s section) most() int { return (s.frames[1] - s.frames[0]) / 2 }
 
 // cells estimates the number of cells of the section's lattice.
 func (s section) cells(words []word) int {

@@ -26,7 +26,7 @@ type track struct {
 }
 
 func newTrack(windows []Recognition, words []word, vocab *ctc.Vocabulary) *track {
-	t := &track{vocab: vocab, words: words, windows: windows, first: make([]int, len(windows)+1), marks: make([]mark, len(words))}
+	t := &track{vocab: vocab, words: words, windows: windows, first: make([]int, len(windows)+1), marks: slices.Repeat([]mark{{first: -1, last: -1}}, len(words))}
 	for i, h := range windows {
 		t.first[i+1] = t.first[i] + h.Rows.len()
 	}
@@ -108,9 +108,6 @@ func (t *track) section(s section, mem *tables) []stray {
 	words, frames := t.words[s.words[0]:s.words[1]], make([]frame, s.frames[1]-s.frames[0])
 	for i := range frames {
 		frames[i] = t.frame(s.frames[0] + i)
-	}
-	for i := range words {
-		t.marks[s.words[0]+i] = mark{first: -1, last: -1}
 	}
 	l := newLattice(words, t.vocab)
 	path, ok := l.path(frames, mem)

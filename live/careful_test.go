@@ -23,7 +23,7 @@ func TestCareful(t *testing.T) {
 	for careful, want := range map[bool][]string{false: {"we", "we are", "we are here to"}, true: {"we", "we are"}} {
 		s, u := bare(Options{Careful: careful}), &utterance{}
 		for _, text := range []string{"we", "we arc", "we are hear", "we are here to", "we are here to stay"} {
-			s.show(u, text, audio.Span{})
+			s.show(u, text, audio.Span{}, false)
 		}
 		var shown []string
 		for _, e := range s.events {
@@ -31,6 +31,41 @@ func TestCareful(t *testing.T) {
 		}
 		assert.Equal(t, want, shown, careful)
 	}
+}
+
+// After a word that was shown and is revised, text continues to grow; in a pause
+// one recognition is enough.
+func TestPartialsContinue(t *testing.T) {
+	s, u := bare(Options{}), &utterance{}
+	for i, text := range []string{"I scream", "I scream at", "Ice cream at the", "Ice cream at the beach.", "Ice cream at the beach today."} {
+		s.show(u, text, audio.Span{}, i == 4)
+	}
+	var shown []string
+	for _, e := range s.events {
+		shown = append(shown, e.Text)
+	}
+	assert.Equal(t, []string{"I scream", "I scream at the", "I scream at the beach today"}, shown)
+}
+
+// A pause is recognized once, however long it is, and drops nothing.
+func TestPauseIsRecognizedOnce(t *testing.T) {
+	s, u := bare(Options{}), &utterance{}
+	s.work = &client{s: &scheduler{}} // without workers
+	recognized := func(seconds float64, resting bool) bool {
+		s.at = int(seconds * audio.SampleRate)
+		s.sketchNext(u, resting)
+		n := len(s.work.queues[partials])
+		s.work.queues[partials] = nil
+		return n > 0
+	}
+	assert.False(t, recognized(0.3, true))
+	assert.True(t, recognized(0.6, false))
+	assert.False(t, recognized(0.7, false))
+	assert.True(t, recognized(0.8, true), "a pause begins")
+	assert.False(t, recognized(9, true))
+	assert.False(t, recognized(9.1, false))
+	assert.True(t, recognized(9.4, false))
+	assert.Zero(t, s.dropped.Load())
 }
 
 // Partials that were due but not made are counted once, also those of an

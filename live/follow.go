@@ -36,6 +36,7 @@ type utterance struct {
 	start    int
 	spans    []audio.Span // that have ended
 	sketched int          // where the sound of the last recognition ended
+	rested   bool         // that was in the pause that continues
 	ended    bool         // no Partial may follow; Session.mu is held, as for stop
 	stop     func()       // ends the recognition of its text so far; nil before one
 	last     string       // the last recognition
@@ -183,10 +184,7 @@ func (s *Session) advance() {
 		if speaking {
 			quiet = open
 		}
-		s.mu.Lock()
-		pause, manual := int(s.opt.Silence*audio.SampleRate), s.opt.Manual
-		s.mu.Unlock()
-		if !manual && quiet >= end+pause {
+		if pause, ok := s.pause(); ok && quiet >= end+pause {
 			s.end(n)
 			return
 		}
@@ -195,10 +193,34 @@ func (s *Session) advance() {
 		s.divide(open, certain)
 		return
 	}
-	if n := s.due(u); n > 0 && !s.work.pending(partials) {
-		s.dropped.Add(int64(n - 1))
-		u.sketched = s.at
-		s.work.do(partials, task{s.at, func(cores int) { s.sketch(u, cores) }})
+	s.sketchNext(u, !speaking)
+}
+
+// pause returns the pause, in samples, that ends an utterance, if one does.
+func (s *Session) pause() (samples int, ok bool) {
+	s.mu.Lock()
+	seconds, manual := s.opt.Silence, s.opt.Manual
+	s.mu.Unlock()
+	if seconds == 0 {
+		s.text.mu.Lock()
+		l := s.text.lang
+		s.text.mu.Unlock()
+		seconds = silences[s.stages(1).Tier(l)]
+	}
+	return int(seconds * audio.SampleRate), !manual
+}
+
+// sketchNext asks for the text of an open utterance if that is due: every
+// sketchEvery, and once in each pause.
+func (s *Session) sketchNext(u *utterance, resting bool) {
+	resting = resting && s.at-u.start >= leastSketch
+	if u.rested = u.rested && resting; u.rested {
+		u.sketched = s.at // there is nothing new
+	}
+	if n := s.due(u); (n > 0 || resting && !u.rested) && !s.work.pending(partials) {
+		s.dropped.Add(int64(max(n-1, 0)))
+		u.sketched, u.rested = s.at, resting
+		s.work.do(partials, task{s.at, func(cores int) { s.sketch(u, resting, cores) }})
 	}
 }
 

@@ -60,25 +60,29 @@ func extends(text, before string) bool {
 	return before == "" || len(text) == len(before) || !letter(last) || !letter(next) || spec.Unspaced(next)
 }
 
-// grown returns the final text of an utterance whose words so far cannot be
-// taken back: the final text itself if it extends them; otherwise the words so
-// far, and the final text after the words that are most like them.
-func grown(before, final string) (text string, kept bool) {
-	if extends(final, before) {
-		return final, false
+// grown returns the next text of an utterance whose words so far cannot be taken
+// back: the next text itself if it extends them; otherwise the words so far, and
+// the next text after the words that are most like them.
+func grown(before, next string) (text string, kept bool) {
+	if extends(next, before) {
+		return next, false
 	}
-	words := wordsOf(final)
+	words := wordsOf(next)
 	if len(words) == 0 {
 		return before, true
 	}
-	of, with := []rune(strings.ToLower(before)), []rune(strings.ToLower(final))
-	row := texts.EditDistances(of, with) // of the words so far to the first runes of the final text
+	of, with := []rune(strings.ToLower(before)), []rune(strings.ToLower(next))
+	row := texts.EditDistances(of, with) // of the words so far to the first runes of the next text
 	best, least := 0, -1
 	for _, w := range words {
-		at := min(utf8.RuneCountInString(final[:w.end]), len(with))
+		at := min(utf8.RuneCountInString(next[:w.end]), len(with))
 		if least < 0 || row[at] < least {
 			best, least = w.end, row[at]
 		}
 	}
-	return before + final[best:], true
+	rest := next[best:]
+	if !extends(before+rest, before) { // after a script without spaces
+		rest = spec.Separated(before, rest)
+	}
+	return before + rest, true
 }

@@ -34,6 +34,8 @@ func TestGrown(t *testing.T) {
 		{"hello word", "Hello, world. And so on.", "hello word. And so on.", true},
 		{"we are", "weary people", "we are people", true},
 		{"Hello", "", "Hello", true},
+		{"hello word and", "Hello, world", "hello word and", true},
+		{"hello word and", "Hello, world, and so", "hello word and so", true},
 		{"你好", "您好，世界", "你好，世界", true},
 	} {
 		got, kept := grown(c.before, c.final)
@@ -50,11 +52,9 @@ func TestTextOnlyGrows(t *testing.T) {
 		shown, last := "", ""
 		for range rapid.IntRange(0, 6).Draw(t, "hypotheses") {
 			next := text.Draw(t, "hypothesis")
-			if both := agreed(last, next); extends(both, shown) {
-				assert.True(t, strings.HasPrefix(both, shown))
-				shown = both
-			}
-			last = next
+			both, _ := grown(shown, agreed(last, next))
+			assert.True(t, extends(both, shown), "%q after %q", both, shown)
+			shown, last = both, next
 		}
 		final := text.Draw(t, "final")
 		got, kept := grown(shown, final)

@@ -16,7 +16,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,12 +44,14 @@ type Options struct {
 	Voices []otograph.KnownVoice
 	// Revisable lets each Partial have all text that was recognized, although
 	// the next one may revise it. Otherwise a Partial has only what two
-	// recognitions agree on, or three with Careful, and text only grows. Careful
-	// makes it later by the time of a recognition, and less often wrong.
+	// recognitions agree on, or three with Careful, or that of one in a pause,
+	// and text only grows. Careful makes it later by the time of a recognition,
+	// and less often wrong.
 	Revisable, Careful bool
 	// Silence is the pause, in seconds, that ends an utterance: 0.1 to 10; 0
-	// means 0.5. Below 0.5 the standard tier decides without the sound that it
-	// has after a pause in a recording.
+	// means 0.8 in the standard tier and 0.5 in the optimized one. Below 0.5 the
+	// standard tier decides without the sound that it has after a pause in a
+	// recording.
 	Silence float64
 	// Manual makes only Commit, and the longest utterance, end an utterance.
 	Manual bool
@@ -60,8 +61,13 @@ type Options struct {
 	TempDir string
 }
 
+// silences are the pauses, in seconds, that end an utterance unless an option
+// does. The standard tier has as many errors as in a recording only if it gets
+// the lines of a verse together; the optimized tier decodes them one by one there
+// too.
+var silences = map[spec.Tier]float64{spec.TierStandard: 0.8, spec.TierOptimized: 0.5}
+
 const (
-	defaultSilence = 0.5
 	// longestUtterance is the longest utterance, in samples; whisper's windows
 	// have 30 s.
 	longestUtterance = 28 * audio.SampleRate
@@ -168,10 +174,9 @@ func (s *Session) Write(samples []float32) error {
 	return nil
 }
 
-// check validates the silence, and sets its default.
+// check validates the silence.
 func (o *Options) check() error {
-	o.Silence = cmp.Or(o.Silence, defaultSilence)
-	if !(o.Silence >= 0.1 && o.Silence <= 10) {
+	if !(o.Silence >= 0.1 && o.Silence <= 10 || o.Silence == 0) {
 		return &spec.OptionError{Field: "silence", Reason: fmt.Sprintf("must be 0.1 to 10 seconds, got %v", o.Silence)}
 	}
 	return nil

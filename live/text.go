@@ -69,7 +69,7 @@ func (s *Session) stages(cores int) *stages.Stages {
 }
 
 // sketch recognizes an utterance that continues, and shows what may be shown.
-func (s *Session) sketch(u *utterance, cores int) {
+func (s *Session) sketch(u *utterance, resting bool, cores int) {
 	s.mu.Lock()
 	ctx, stop := context.WithCancel(s.ctx)
 	defer stop()
@@ -88,7 +88,7 @@ func (s *Session) sketch(u *utterance, cores int) {
 	if err == nil {
 		var t *asr.Transcript
 		if t, err = st.Sketch(ctx, sound, []audio.Span{speech}, u.last, l); err == nil {
-			s.show(u, joined(t.Segments), speech)
+			s.show(u, joined(t.Segments), speech, resting)
 			return
 		}
 	}
@@ -97,8 +97,9 @@ func (s *Session) sketch(u *utterance, cores int) {
 	}
 }
 
-// show emits the Partial of a recognition, if there is something new.
-func (s *Session) show(u *utterance, text string, speech audio.Span) {
+// show emits the Partial of a recognition, if there is something new. In a pause
+// no recognition has to agree: none would have more sound.
+func (s *Session) show(u *utterance, text string, speech audio.Span, resting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if u.ended {
@@ -110,11 +111,12 @@ func (s *Session) show(u *utterance, text string, speech audio.Span) {
 		if both := u.both; s.opt.Careful {
 			u.both, next = next, agreed(both, next)
 		}
+		if resting {
+			next = agreed(text, text)
+		}
+		next, _ = grown(u.shown, next)
 	}
 	u.last = text
-	if !s.opt.Revisable && !extends(next, u.shown) {
-		return
-	}
 	if next == u.shown {
 		return
 	}

@@ -29,7 +29,7 @@ type listenCmd struct {
 	Format     string  `short:"f" enum:"text,json" default:"text" help:"text, or json: an event a line, and the result last."`
 	Save       string  `placeholder:"NAME" help:"Write the sound to NAME.wav and the result to NAME.json. Existing files are refused."`
 	Revisable  bool    `help:"Show all text immediately, although later text may revise it. Otherwise text only grows."`
-	Silence    float64 `default:"0.5" placeholder:"SECONDS" help:"Pause that ends an utterance."`
+	Silence    float64 `placeholder:"SECONDS" help:"Pause that ends an utterance; default: 0.8, or 0.5 with the optimized tier."`
 	Quiet      bool    `short:"q" help:"No notices, no summary."`
 	Cores      int     `placeholder:"N" help:"Cores to use; default: all."`
 

@@ -17,16 +17,16 @@ import (
 const EnvDriverCrashed = "OTOGRAPH_DRIVER_CRASHED"
 
 var (
-	// ErrDevice marks a failure of the device or its driver.
-	ErrDevice = errors.New("the device failed")
-	// ErrLibrary marks a libwhisper that does not fit this program.
+	// errDevice marks a failure of the device or its driver.
+	errDevice = errors.New("the device failed")
+	// errLibrary marks a libwhisper that does not fit this program.
 	// (native.ErrMissing marks a missing one.)
-	ErrLibrary = errors.New("libwhisper does not fit")
+	errLibrary = errors.New("libwhisper does not fit")
 )
 
 // Device is a device other than the CPU that can compute a model.
 type Device struct {
-	Name        string // a value of Options.Device, such as "vulkan:0"
+	Name        string // as in otograph.Config.Device, such as "vulkan:0"
 	Description string // the driver's name for it
 	Memory      uint64 // in bytes
 	Free        uint64 // free memory, in bytes
@@ -58,7 +58,7 @@ func openDevices() error {
 		return err
 	}
 	if err := prepareDevices(); err != nil {
-		return fmt.Errorf("whispercpp: devices: %w: %w", err, ErrLibrary)
+		return fmt.Errorf("whispercpp: devices: %w: %w", err, errLibrary)
 	}
 	crashed := os.Getenv(EnvDriverCrashed)
 	if file := pluginFile(dir); crashed != "" {

@@ -32,25 +32,11 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// Options configures an Engine; the zero value is valid.
-type Options struct {
-	// Logger receives libwhisper's own log as debug records (for all engines of
-	// the process: the native log is shared); nil discards it.
-	Logger *slog.Logger
-	// Device selects the device that computes the model: "auto" ("" is the
-	// same), "cpu", or "vulkan" with or without a number ("vulkan:1"). If the
-	// device is missing or fails, the CPU takes over, and Engine.Device reports
-	// it. Texts are nearly the same.
-	Device string
-	// Threads is the number of CPU threads for language detection; 0 is one.
-	Threads int
-}
-
-// Engine is a loaded model. It is safe for concurrent use. It implements
+// engine is a loaded model. It is safe for concurrent use. It implements
 // asr.Transcriber and asr.LanguageDetector.
-type Engine struct {
+type engine struct {
 	model models.Model
-	opt   Options
+	opt   recognizers.Options // its Threads are for language detection
 
 	mu     sync.RWMutex
 	device *onDevice       // nil once the CPU computes
@@ -61,60 +47,55 @@ type Engine struct {
 }
 
 var (
-	_ asr.Transcriber      = (*Engine)(nil)
-	_ asr.LanguageDetector = (*Engine)(nil)
+	_ asr.Transcriber      = (*engine)(nil)
+	_ asr.LanguageDetector = (*engine)(nil)
 )
 
-func init() {
-	recognizers.Register(func(m *models.Model, o recognizers.Options) (*Engine, error) {
-		e, err := Open(m, Options{Logger: o.Logger, Device: o.Device, Threads: o.Threads})
-		if err != nil {
-			return nil, err
-		}
-		name, note := e.Device()
-		o.Logger.Debug("standard tier", "device", name)
-		if note != "" {
-			o.Logger.Warn("the standard tier runs without the requested device", "reason", note)
-		}
-		return e, nil
-	}, models.ContractWhisper)
-}
+func init() { recognizers.Register(open, models.ContractWhisper) }
 
-// Open checks and loads a Whisper model on the requested device, which needs
-// libwhisper, or on the CPU. Its errors are those of whisper.Open.
-func Open(model *models.Model, opt Options) (*Engine, error) {
+// open checks and loads a Whisper model on the requested device, which needs
+// libwhisper, or on the CPU, if the device is missing or does not take it. Its
+// errors are those of whisper.Open. libwhisper's log becomes debug records, for
+// all engines of the process. Texts of devices are nearly the same.
+func open(model *models.Model, opt recognizers.Options) (*engine, error) {
 	opt.Logger = cmp.Or(opt.Logger, slog.New(slog.DiscardHandler))
-	e := &Engine{model: *model, opt: opt}
+	e := &engine{model: *model, opt: opt}
 	number, name, note, err := choose(opt.Device)
 	if err != nil {
 		return nil, fmt.Errorf("whispercpp: %w", err)
 	}
 	e.name, e.note = name, note
 	if number >= 0 {
-		if e.device, err = openDevice(model, number, opt.Logger); err == nil {
-			return e, nil
-		} else if !errors.Is(err, ErrDevice) {
+		e.device, err = openDevice(model, number, opt.Logger)
+		if err != nil && !errors.Is(err, errDevice) {
 			return nil, err
 		}
-		e.name, e.note = recognizers.DeviceCPU, fmt.Sprintf("%s does not take the model (%v); the CPU computes", name, err)
+		if err != nil {
+			e.name, e.note = recognizers.DeviceCPU, fmt.Sprintf("%s does not take the model (%v); the CPU computes", name, err)
+		}
 	}
-	e.cpu, err = whisper.Open(model, whisper.Options{Threads: opt.Threads})
-	if err != nil {
-		return nil, err
+	if e.device == nil {
+		if e.cpu, err = whisper.Open(model, whisper.Options{Threads: opt.Threads}); err != nil {
+			return nil, err
+		}
+	}
+	opt.Logger.Debug("standard tier", "device", e.name)
+	if e.note != "" {
+		opt.Logger.Warn("the standard tier runs without the requested device", "reason", e.note)
 	}
 	return e, nil
 }
 
 // Device returns the name of the computing device, "cpu" or one of Devices.
 // note says why it is not the requested one. It changes when a device fails.
-func (e *Engine) Device() (name, note string) {
+func (e *engine) Device() (name, note string) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.name, e.note
 }
 
 // now returns the device, or the engine of the CPU.
-func (e *Engine) now() (*onDevice, *whisper.Engine) {
+func (e *engine) now() (*onDevice, *whisper.Engine) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.device, e.cpu
@@ -122,7 +103,7 @@ func (e *Engine) now() (*onDevice, *whisper.Engine) {
 
 // leaveDevice moves the model from a failed device to the CPU. What the device
 // holds is never freed: the failed call may still hold the driver's locks.
-func (e *Engine) leaveDevice(from *onDevice, why error) (*whisper.Engine, error) {
+func (e *engine) leaveDevice(from *onDevice, why error) (*whisper.Engine, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
@@ -142,7 +123,7 @@ func (e *Engine) leaveDevice(from *onDevice, why error) (*whisper.Engine, error)
 }
 
 // Languages lists the codes that asr.Options.Language may have.
-func (e *Engine) Languages() []string {
+func (e *engine) Languages() []string {
 	d, cpu := e.now()
 	if d == nil {
 		return cpu.Languages()
@@ -151,7 +132,7 @@ func (e *Engine) Languages() []string {
 }
 
 // Abilities implements asr.Transcriber.
-func (e *Engine) Abilities() asr.Abilities {
+func (e *engine) Abilities() asr.Abilities {
 	d, cpu := e.now()
 	if d == nil {
 		return cpu.Abilities()
@@ -164,13 +145,13 @@ func (e *Engine) Abilities() asr.Abilities {
 //
 // It returns when ctx ends, with its cause; a device's computation then ends in
 // the background. After Close it returns whisper.ErrClosed.
-func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (*asr.Transcript, error) {
+func (e *engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (*asr.Transcript, error) {
 	d, cpu := e.now()
 	if d == nil {
 		return cpu.Transcribe(ctx, pcm, speech, opt)
 	}
 	t, rest, err := d.transcribe(ctx, pcm, speech, opt)
-	if !errors.Is(err, ErrDevice) || ctx.Err() != nil {
+	if !errors.Is(err, errDevice) || ctx.Err() != nil {
 		return t, err
 	}
 	if cpu, err = e.leaveDevice(d, err); err != nil {
@@ -187,11 +168,11 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 
 // DetectLanguage implements asr.LanguageDetector. A device decides by the mean
 // of the first window of speech, the middle one and the last one.
-func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Detection) (language string, probability float64, err error) {
+func (e *engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Detection) (language string, probability float64, err error) {
 	d, cpu := e.now()
 	if d != nil {
 		language, probability, err = d.detect(ctx, pcm, speech, opt)
-		if !errors.Is(err, ErrDevice) || ctx.Err() != nil {
+		if !errors.Is(err, errDevice) || ctx.Err() != nil {
 			return language, probability, err
 		}
 		if cpu, err = e.leaveDevice(d, err); err != nil {
@@ -203,7 +184,7 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 
 // Close stops the work in flight, whose callers get whisper.ErrClosed, waits
 // for it and frees the model. It may be called more than once.
-func (e *Engine) Close() error {
+func (e *engine) Close() error {
 	e.mu.Lock()
 	e.closed = true
 	d, cpu := e.device, e.cpu

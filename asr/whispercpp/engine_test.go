@@ -79,13 +79,13 @@ func needLibrary(t testing.TB) {
 
 // openStandIn opens the demo model with libwhisper on the CPU, which stands in
 // for a device.
-func openStandIn(t testing.TB, log *slog.Logger) *Engine {
+func openStandIn(t testing.TB, log *slog.Logger) *engine {
 	t.Helper()
 	needLibrary(t)
 	require.NoError(t, openLibrary())
 	d, err := openDevice(demoModel(), -1, log)
 	require.NoError(t, err)
-	e := &Engine{model: *demoModel(), opt: Options{Logger: log}, device: d, name: "stand-in:0"}
+	e := &engine{model: *demoModel(), opt: recognizers.Options{Logger: log}, device: d, name: "stand-in:0"}
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	return e
 }
@@ -260,13 +260,13 @@ func TestFailedDeviceFallsBackToTheCPU(t *testing.T) {
 // TestMissingDeviceFallsBackToTheCPU also checks a wrong name.
 func TestMissingDeviceFallsBackToTheCPU(t *testing.T) {
 	needLibrary(t)
-	e, err := Open(demoModel(), Options{Device: "vulkan:200"})
+	e, err := open(demoModel(), recognizers.Options{Device: "vulkan:200"})
 	require.NoError(t, err)
 	defer e.Close()
 	name, note := e.Device()
 	assert.Equal(t, recognizers.DeviceCPU, name)
 	assert.Contains(t, note, "vulkan:200 is not there")
-	_, err = Open(demoModel(), Options{Device: "tpu"})
+	_, err = open(demoModel(), recognizers.Options{Device: "tpu"})
 	assert.ErrorContains(t, err, `found "tpu"`)
 }
 
@@ -280,7 +280,7 @@ func TestDevicesGiveTheSameText(t *testing.T) {
 		t.Skip("no device: " + NoDevices())
 	}
 	for _, d := range devices {
-		e, err := Open(demoModel(), Options{Device: d.Name})
+		e, err := open(demoModel(), recognizers.Options{Device: d.Name})
 		require.NoError(t, err)
 		for _, c := range clips(t) {
 			assert.Equal(t, c.text, text(transcribe(t, e, c)), d.Description)
@@ -322,15 +322,15 @@ func child(task string) int {
 		if !errors.Is(err, native.ErrMissing) {
 			break
 		}
-		var e *Engine
-		if e, err = Open(demoModel(), Options{Device: "vulkan"}); err != nil {
+		var e *engine
+		if e, err = open(demoModel(), recognizers.Options{Device: "vulkan"}); err != nil {
 			break
 		}
 		if _, note := e.Device(); strings.Contains(note, "libwhisper") {
 			return 0
 		}
 	case "unusable":
-		if errors.Is(err, ErrLibrary) {
+		if errors.Is(err, errLibrary) {
 			return 0
 		}
 	case "quiet":

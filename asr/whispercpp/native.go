@@ -45,7 +45,7 @@ func openLibrary() error {
 	cdir := C.CString(dir)
 	defer C.free(unsafe.Pointer(cdir))
 	if p := C.og_open(cdir); p != nil {
-		return fmt.Errorf("whispercpp: libwhisper in %s cannot be used: %s: %w", cmp.Or(dir, "the system's libraries"), C.GoString(p), ErrLibrary)
+		return fmt.Errorf("whispercpp: libwhisper in %s cannot be used: %s: %w", cmp.Or(dir, "the system's libraries"), C.GoString(p), errLibrary)
 	}
 	library.opened = true
 	return nil
@@ -53,7 +53,7 @@ func openLibrary() error {
 
 // OpenLibrary opens libwhisper once and returns its version, such as
 // "1.9.5-dev". The error wraps native.ErrMissing if it is not installed,
-// ErrLibrary if it does not fit.
+// errLibrary if it does not fit.
 func OpenLibrary() (version string, err error) {
 	if err := openLibrary(); err != nil {
 		return "", err
@@ -197,7 +197,7 @@ func (w *weights) failure(rc int, err error) error {
 		err = errors.New(lastWarning("its driver reported no reason"))
 	}
 	w.lost = true
-	return fmt.Errorf("%w: %w", ErrDevice, err)
+	return fmt.Errorf("%w: %w", errDevice, err)
 }
 
 func (w *weights) free() {

@@ -45,7 +45,7 @@ func openDevice(m *models.Model, number int, log *slog.Logger) (*onDevice, error
 	setNativeLogger(log)
 	w, err := loadWeights(f, number)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDevice, err)
+		return nil, fmt.Errorf("%w: %w", errDevice, err)
 	}
 	d := &onDevice{weights: w, file: f, slot: make(chan struct{}, 1), translates: f.Multilingual() && !m.NoTranslation}
 	d.life, d.end = context.WithCancelCause(context.Background())
@@ -100,7 +100,7 @@ func (d *onDevice) run(ctx context.Context, fresh bool, compute func(context.Con
 // compute calls f with a state.
 func (d *onDevice) compute(ctx context.Context, fresh bool, f func(context.Context, *state) error) (err error) {
 	if d.lost {
-		return ErrDevice
+		return errDevice
 	}
 	if d.state != nil && fresh {
 		d.state.free()

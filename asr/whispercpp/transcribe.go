@@ -55,7 +55,7 @@ func (d *onDevice) request(opt asr.Options) (request, error) {
 	return r, nil
 }
 
-// transcribe decodes windows in order. After ErrDevice, t is the text so far,
+// transcribe decodes windows in order. After errDevice, t is the text so far,
 // and rest the speech that it leaves out.
 func (d *onDevice) transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (t *asr.Transcript, rest []audio.Span, err error) {
 	r, err := d.request(opt)
@@ -71,7 +71,7 @@ func (d *onDevice) transcribe(ctx context.Context, pcm *audio.PCM, speech []audi
 	}
 	for i, w := range windows {
 		more, err := d.window(ctx, pcm, w, r, opt, &t.Stats)
-		if errors.Is(err, ErrDevice) {
+		if errors.Is(err, errDevice) {
 			for _, w := range windows[i:] {
 				rest = append(rest, w.Speech...)
 			}

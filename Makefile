@@ -150,7 +150,7 @@ test-arm64: setup ## compare words with 64-bit Arm's and run the engines' tests,
 SHERPA = bin/sherpa-onnx
 test-families: setup ## compare the published families of models with sherpa-onnx (needs npm and ffmpeg)
 	@npm install --silent --no-fund --no-audit --prefix $(SHERPA) sherpa-onnx-node@1.13.8
-	@SHERPA_ONNX=$(CURDIR)/$(SHERPA) $(GO) test -count 1 -tags families -v ./asr/onnx ./vad/silero ./diarize/embed ./diarize/segment ./events/tag -run '^TestFamilies'
+	@SHERPA_ONNX=$(CURDIR)/$(SHERPA) $(GO) test -count 1 -tags families -v ./asr/onnx ./vad/silero ./diarize/networks ./events/tag -run '^TestFamilies'
 
 REFEREE = bin/referee/bin/python
 test-referee: setup ## compare scores and normalizers with MeetEval, jiwer, pyannote.metrics and whisper-normalizer (needs python3 and pip)

@@ -25,7 +25,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/diarize/networks"
 	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
@@ -637,7 +637,7 @@ func TestKnownVoices(t *testing.T) {
 
 	speakers, ok := demo.Models().Role(models.RoleEmbedder)
 	require.True(t, ok)
-	alike := embed.KnownVoice(speakers)
+	alike := networks.KnownVoice(speakers)
 	voice := func(from, to float64) []float32 {
 		voice, err := p.Voice(t.Context(), cut(from, to))
 		require.NoError(t, err)

@@ -12,6 +12,6 @@
 // stretches in which it detects one, and overlap where voices overlap.
 //
 // Everything except the embedder is pure Go, deterministic (for any number of
-// threads) and without state between calls. Package diarize/embed contains an
-// embedder for published speaker networks.
+// threads) and without state between calls. Package diarize/networks runs
+// published networks.
 package diarize

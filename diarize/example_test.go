@@ -7,7 +7,7 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/diarize/networks"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/vad"
@@ -31,7 +31,7 @@ func Example() {
 	if file, err = set.Need(models.RoleEmbedder); err != nil {
 		log.Fatal(err)
 	}
-	voices, err := embed.Open(file, embed.Options{})
+	voices, err := networks.OpenEmbedder(file, networks.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/diarize/segment"
+	"github.com/otograph/otograph/diarize/networks"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/vad"
 )
@@ -42,7 +42,7 @@ func anonymous(t *testing.T) float64 {
 // similarities of a sample.
 func TestFiveHoursOfVoices(t *testing.T) {
 	l := newListener(t)
-	segmenter, err := segment.Open(demoModel(t, models.RoleSegmenter), segment.Options{Threads: 2})
+	segmenter, err := networks.OpenSegmenter(demoModel(t, models.RoleSegmenter), networks.Options{Threads: 2})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, segmenter.Close()) }()
 	run := func(seconds int) float64 {

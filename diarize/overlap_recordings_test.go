@@ -11,7 +11,7 @@ import (
 
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/diarize/segment"
+	"github.com/otograph/otograph/diarize/networks"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/vad"
@@ -34,7 +34,7 @@ func TestOverlappingConversations(t *testing.T) {
 	} else {
 		model = demoModel(t, models.RoleSegmenter)
 	}
-	segmenter, err := segment.Open(model, segment.Options{Threads: 2})
+	segmenter, err := networks.OpenSegmenter(model, networks.Options{Threads: 2})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, segmenter.Close()) }()
 	truths, err := filepath.Glob(filepath.Join(folder, "*.rttm"))

@@ -18,8 +18,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/diarize/embed"
-	"github.com/otograph/otograph/diarize/segment"
+	"github.com/otograph/otograph/diarize/networks"
 	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
@@ -49,7 +48,7 @@ func demoModel(t testing.TB, role models.Role) *models.Model {
 // listener is a voice activity detector and an embedder.
 type listener struct {
 	vad   *silero.Model
-	voice *embed.Model
+	voice *networks.Embedder
 	model *models.Model // of voice
 }
 
@@ -70,7 +69,7 @@ func newListener(t testing.TB) listener {
 		model, err = set.Need(models.RoleEmbedder)
 		require.NoError(t, err)
 	}
-	voice, err := embed.Open(model, embed.Options{Threads: 2})
+	voice, err := networks.OpenEmbedder(model, networks.Options{Threads: 2})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, voice.Close()) })
 	return listener{detector, voice, model}
@@ -290,7 +289,7 @@ func BenchmarkDiarize(b *testing.B) {
 	pcm := open(b, "testdata/conv3.flac")
 	speech, err := vad.Detect(b.Context(), l.vad, pcm, vad.DefaultOptions())
 	require.NoError(b, err)
-	segmenter, err := segment.Open(demoModel(b, models.RoleSegmenter), segment.Options{})
+	segmenter, err := networks.OpenSegmenter(demoModel(b, models.RoleSegmenter), networks.Options{})
 	require.NoError(b, err)
 	b.Cleanup(func() { assert.NoError(b, segmenter.Close()) })
 	for name, opt := range map[string]diarize.Options{"embedder": diarize.DefaultOptions(), "segmenter": {EmbedOptions: diarize.EmbedOptions{Segmenter: segmenter}}} {

@@ -12,8 +12,7 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/diarize/embed"
-	"github.com/otograph/otograph/diarize/segment"
+	"github.com/otograph/otograph/diarize/networks"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
@@ -97,7 +96,7 @@ func equalError(same, other []float64) (rate, threshold float64) {
 // the segmenter also hears one voice in them.
 func TestVoiceOfAnExcerpt(t *testing.T) {
 	l := newListener(t)
-	segmenter, err := segment.Open(demoModel(t, models.RoleSegmenter), segment.Options{Threads: 2})
+	segmenter, err := networks.OpenSegmenter(demoModel(t, models.RoleSegmenter), networks.Options{Threads: 2})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, segmenter.Close()) }()
 	opt := diarize.DefaultOptions()
@@ -162,7 +161,7 @@ func TestKnownVoices(t *testing.T) {
 				continue
 			}
 			var m voices.Match
-			if matches := register.Identify(model, []spec.SpeakerEmbedding{{Embedding: c.vector}}, embed.KnownVoice(l.model)); len(matches) > 0 {
+			if matches := register.Identify(model, []spec.SpeakerEmbedding{{Embedding: c.vector}}, networks.KnownVoice(l.model)); len(matches) > 0 {
 				m = matches[0]
 			}
 			switch {

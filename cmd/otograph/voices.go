@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/diarize/networks"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/library"
 	"github.com/otograph/otograph/spec"
@@ -222,5 +222,5 @@ func openIdentifier(path string, set *models.Set) (*identifier, error) {
 	if !register.Has(hash) {
 		return nil, fmt.Errorf("--voices %s: expected voices of the speaker model %s (%.8s), found none: add them with this model", path, m.Name, hash)
 	}
-	return &identifier{register, hash, embed.KnownVoice(m)}, nil
+	return &identifier{register, hash, networks.KnownVoice(m)}, nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/diarize/networks"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
@@ -113,5 +113,5 @@ func (m *voiceModel) identify(res *otograph.Result, register *voices.Register, h
 	if !register.Has(hash) {
 		return nil, fmt.Sprintf("none of the account's %d voices was made with the speaker model %s (%.8s): add them again from tasks that used it", len(register.Voices), model.Name, hash)
 	}
-	return register.Identify(hash, res.SpeakerEmbeddings, embed.KnownVoice(model)), ""
+	return register.Identify(hash, res.SpeakerEmbeddings, networks.KnownVoice(model)), ""
 }

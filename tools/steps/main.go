@@ -25,7 +25,7 @@ import (
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/onnx"
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/diarize/networks"
 	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
@@ -61,7 +61,7 @@ type steps struct {
 	out      map[string]any
 	detector *silero.Model
 	text     *onnx.Engine
-	voices   *embed.Model
+	voices   *networks.Embedder
 }
 
 // step measures one step.
@@ -133,7 +133,7 @@ func (s *steps) load(detector string, only bool) error {
 	if s.text, err = onnx.Open(recognizer); err != nil {
 		return err
 	}
-	s.voices, err = embed.Open(voices, embed.Options{})
+	s.voices, err = networks.OpenEmbedder(voices, networks.Options{})
 	return err
 }
 

@@ -14,8 +14,7 @@ import (
 	_ "github.com/otograph/otograph/asr/onnx"    // registers its contracts
 	_ "github.com/otograph/otograph/asr/whisper" // registers its contract
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/diarize/embed"
-	"github.com/otograph/otograph/diarize/segment"
+	"github.com/otograph/otograph/diarize/networks"
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/events/tag"
 	"github.com/otograph/otograph/internal/engine/ort"
@@ -96,8 +95,8 @@ type Engines struct {
 // detectors are small models that stay loaded.
 type detectors struct {
 	vad       engine[*silero.Model]
-	embedder  engine[*embed.Model]
-	segmenter engine[*segment.Model]
+	embedder  engine[*networks.Embedder]
+	segmenter engine[*networks.Segmenter]
 	tagger    engine[*tag.Model]
 }
 
@@ -174,8 +173,8 @@ func (e *Engines) VAD() (vad.Model, error) {
 
 // Embedder opens the speaker embedding network.
 func (e *Engines) Embedder() (diarize.Embedder, error) {
-	return detector(e, &e.embedder, models.RoleEmbedder, func(m *models.Model) (*embed.Model, error) {
-		return embed.Open(m, embed.Options{})
+	return detector(e, &e.embedder, models.RoleEmbedder, func(m *models.Model) (*networks.Embedder, error) {
+		return networks.OpenEmbedder(m, networks.Options{})
 	})
 }
 
@@ -185,7 +184,7 @@ func (e *Engines) Segmenter() (diarize.Segmenter, error) {
 	if !ok {
 		return nil, nil
 	}
-	return e.segmenter.get(func() (*segment.Model, error) { return segment.Open(m, segment.Options{}) })
+	return e.segmenter.get(func() (*networks.Segmenter, error) { return networks.OpenSegmenter(m, networks.Options{}) })
 }
 
 // Tagger opens the sound event network.

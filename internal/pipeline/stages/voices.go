@@ -8,7 +8,7 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/diarize/networks"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
@@ -192,7 +192,7 @@ func (s *Stages) Names(register *voices.Register, f *Findings) map[string]string
 	for i, s := range f.Speakers.Speakers {
 		speakers[i] = spec.SpeakerEmbedding{SpeakerID: f.SpeakerName(i), Embedding: s.Embedding}
 	}
-	return voices.Names(register.Identify("", speakers, embed.KnownVoice(m)))
+	return voices.Names(register.Identify("", speakers, networks.KnownVoice(m)))
 }
 
 // endToEnd returns a recording that consists of the stretches alone: the vector

@@ -1,4 +1,4 @@
-package embed
+package networks
 
 import (
 	"context"
@@ -176,7 +176,7 @@ func TestContractsGetTheirFeatures(t *testing.T) {
 		{"speechbrain, waveform without lengths", waveNet(false), "", models.ContractSpeechBrainWave, 192, wave},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, err := openSource(source(c.graph), config{Contract: c.given, Threads: 2})
+			m, err := openEmbedder(source(c.graph), models.Model{Contract: c.given}, Options{Threads: 2})
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, m.Close()) }()
 			assert.Equal(t, c.contract, m.layout.contract)
@@ -202,7 +202,7 @@ func TestContractsGetTheirFeatures(t *testing.T) {
 
 func TestShortLongAndSilentWindows(t *testing.T) {
 	needsRuntime(t)
-	m, err := openSource(source(featureNet("feats", "embs", 192)), config{SameSpeaker: 0.45})
+	m, err := openEmbedder(source(featureNet("feats", "embs", 192)), models.Model{SameSpeaker: 0.45}, Options{})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
 	assert.Equal(t, 0.45, m.SameSpeaker())
@@ -254,8 +254,8 @@ func TestPLDAFile(t *testing.T) {
 		return models.File{Part: models.PartPLDA, Name: "plda.json", Data: func() ([]byte, error) { return []byte(text), nil }}
 	}
 	net := models.File{Part: models.PartModel, Name: "x.onnx", Data: func() ([]byte, error) { return featureNet("feats", "embs", 192).Bytes(), nil }}
-	open := func(files ...models.File) (*Model, error) {
-		return Open(&models.Model{Role: models.RoleEmbedder, Name: "x", Files: files}, Options{})
+	open := func(files ...models.File) (*Embedder, error) {
+		return OpenEmbedder(&models.Model{Role: models.RoleEmbedder, Name: "x", Files: files}, Options{})
 	}
 	for brings, files := range map[bool][]models.File{false: {net}, true: {net, plda(192)}} {
 		m, err := open(files...)
@@ -275,7 +275,7 @@ func TestFixedFrames(t *testing.T) {
 	row := g.Op("Gather", []string{"feats", g.Const(onnxfile.Ints(nil, 199))}, onnxfile.AttrInt("axis", 1))
 	g.Node("MatMul", []string{row, g.Const(widen(80, 192))}, []string{"embs"})
 	g.Output("embs", onnxfile.Float32, "B", 192)
-	m, err := openSource(source(g), config{})
+	m, err := openEmbedder(source(g), models.Model{}, Options{})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
 	pcm := audio.FromSamples(sound(10 * audio.SampleRate))
@@ -324,15 +324,15 @@ func TestRefusals(t *testing.T) {
 			if c.name == "dimension not as stated" {
 				needsRuntime(t)
 			}
-			_, err := openSource(source(c.graph), config{Contract: c.given})
+			_, err := openEmbedder(source(c.graph), models.Model{Contract: c.given}, Options{})
 			require.ErrorIs(t, err, ort.ErrContract)
 			for _, s := range c.say {
 				assert.ErrorContains(t, err, s)
 			}
 		})
 	}
-	_, err := openSource(ort.Source{Data: []byte("not a model"), Name: "x.onnx", Role: "embedder"}, config{})
+	_, err := openEmbedder(ort.Source{Data: []byte("not a model"), Name: "x.onnx", Role: "embedder"}, models.Model{}, Options{})
 	assert.ErrorIs(t, err, ort.ErrInvalid)
-	_, err = openSource(source(ambiguous), config{SameSpeaker: math.NaN()})
+	_, err = openEmbedder(source(ambiguous), models.Model{SameSpeaker: math.NaN()}, Options{})
 	assert.ErrorContains(t, err, "same-speaker")
 }

@@ -1,8 +1,4 @@
-// Package segment runs speaker segmentation networks through ONNX Runtime: who
-// speaks when within ten seconds, with overlaps. It supports
-// pyannote/segmentation-3.0 and its relatives (Bredin and Laurent 2021; Plaquet
-// and Bredin 2023, powerset classes), as k2-fsa publishes them for ONNX.
-package segment
+package networks
 
 import (
 	"context"
@@ -17,18 +13,6 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-var (
-	// ErrContract is returned for a file that is not a segmentation network.
-	ErrContract = ort.ErrContract
-	// ErrInvalid is returned for a file that is not a valid ONNX model.
-	ErrInvalid = ort.ErrInvalid
-	// ErrClosed is returned by a Model after Close.
-	ErrClosed = ort.ErrClosed
-)
-
-// batchWindows bounds the windows per call of the network.
-const batchWindows = 4
-
 // The values of pyannote/segmentation-3.0, for files without metadata.
 const (
 	defaultWindow   = 10 * audio.SampleRate
@@ -42,15 +26,9 @@ const (
 // outputs are speakers, not powerset classes (pyannote's pipeline default).
 const activeAt = 0.5
 
-// Options configures a Model.
-type Options struct {
-	// Threads is the number of cores that one call of Segment uses; 0 means
-	// one. The result does not depend on it.
-	Threads int
-}
-
-// Model is an open network. It is safe for concurrent use.
-type Model struct {
+// Segmenter is an open speaker segmentation network (Bredin and Laurent 2021;
+// Plaquet and Bredin 2023, powerset classes). It is safe for concurrent use.
+type Segmenter struct {
 	session       *ort.Session
 	input, output string
 	window        int     // samples
@@ -61,28 +39,28 @@ type Model struct {
 	buffers       chan []float32 // one for each batch that is computed at a time
 }
 
-var _ diarize.Segmenter = (*Model)(nil)
+var _ diarize.Segmenter = (*Segmenter)(nil)
 
-// Open opens a segmentation network, as returned by library.OpenFile and
+// OpenSegmenter opens a segmentation network, as returned by library.OpenFile and
 // library.OpenDir: waveform [N,1,samples] at 16 kHz → [N,frames,classes],
 // log-probabilities of the powerset classes (no one, each speaker, each pair …)
 // or probabilities of the speakers. Errors name the file and its role, the
 // expected and the found value.
-func Open(model *models.Model, opt Options) (*Model, error) {
+func OpenSegmenter(model *models.Model, opt Options) (*Segmenter, error) {
 	src, err := ort.SourceOf(model, model.Main())
 	if err != nil {
 		return nil, err
 	}
-	return openSource(src, opt)
+	return openSegmenter(src, opt)
 }
 
-// openSource opens a network from a file or from memory.
-func openSource(src ort.Source, opt Options) (*Model, error) {
+// openSegmenter opens a network from a file or from memory.
+func openSegmenter(src ort.Source, opt Options) (*Segmenter, error) {
 	graph, err := ort.Inspect(src)
 	if err != nil {
 		return nil, err
 	}
-	m, err := read(graph)
+	m, err := readSegmenter(graph)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", src, err)
 	}
@@ -98,8 +76,8 @@ func openSource(src ort.Source, opt Options) (*Model, error) {
 	return m, nil
 }
 
-// read finds a graph's inputs and the meaning of its outputs.
-func read(g *ort.Graph) (*Model, error) {
+// readSegmenter finds a graph's inputs and the meaning of its outputs.
+func readSegmenter(g *ort.Graph) (*Segmenter, error) {
 	wrong := func(what string) error {
 		return fmt.Errorf("%w: expected a speaker segmentation network, one input [N,1,samples] and one output [N,frames,classes]%s; found %s", ort.ErrContract, what, g.IOList())
 	}
@@ -110,7 +88,7 @@ func read(g *ort.Graph) (*Model, error) {
 	if in.Type != ort.Float32 || out.Type != ort.Float32 || in.Rank() != 3 || in.Shape[1] > 1 || out.Rank() != 3 {
 		return nil, wrong("")
 	}
-	m := &Model{input: in.Name, output: out.Name}
+	m := &Segmenter{input: in.Name, output: out.Name}
 	numbers := map[string]*int{"window_size": &m.window, "receptive_field_size": &m.field, "receptive_field_shift": &m.shift}
 	m.window, m.field, m.shift = defaultWindow, defaultField, defaultShift
 	if fixed := in.Shape[2]; fixed > 0 {
@@ -185,16 +163,16 @@ func appendSets(sets []uint8, set uint8, from, size, speakers int) []uint8 {
 }
 
 // Window returns the length of a window in samples.
-func (m *Model) Window() int { return m.window }
+func (m *Segmenter) Window() int { return m.window }
 
 // Close frees the network after calls in progress; it may be repeated.
-func (m *Model) Close() error { return m.session.Close() }
+func (m *Segmenter) Close() error { return m.session.Close() }
 
 // Segment implements diarize.Segmenter. A window shorter than Window is
 // repeated to fill the network's input; its frames end with the window. Padding
 // with silence would distort networks that normalize over the window:
 // demo-segmenter then takes most of one voice for two.
-func (m *Model) Segment(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([]diarize.Activity, error) {
+func (m *Segmenter) Segment(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([]diarize.Activity, error) {
 	for i, w := range windows {
 		if w.Start < 0 || w.End > pcm.Len() || w.Len() <= 0 || w.Len() > m.window {
 			return nil, fmt.Errorf("%s: window %d [%d, %d) is empty, longer than %d samples or outside the recording of %d samples",
@@ -229,7 +207,7 @@ func (m *Model) Segment(ctx context.Context, pcm *audio.PCM, windows []audio.Spa
 }
 
 // buffer returns room for the samples of a batch.
-func (m *Model) buffer() []float32 {
+func (m *Segmenter) buffer() []float32 {
 	select {
 	case b := <-m.buffers:
 		return b
@@ -239,7 +217,7 @@ func (m *Model) buffer() []float32 {
 }
 
 // release keeps a buffer for another batch.
-func (m *Model) release(buffer []float32) {
+func (m *Segmenter) release(buffer []float32) {
 	select {
 	case m.buffers <- buffer:
 	default:
@@ -247,7 +225,7 @@ func (m *Model) release(buffer []float32) {
 }
 
 // run returns the outputs of n windows, frame after frame.
-func (m *Model) run(ctx context.Context, samples []float32, n int) ([]float32, error) {
+func (m *Segmenter) run(ctx context.Context, samples []float32, n int) ([]float32, error) {
 	feed := map[string]*ort.Tensor{m.input: ort.NewFloat32([]int64{int64(n), 1, int64(m.window)}, samples)}
 	out, err := m.session.Run(ctx, feed, m.output)
 	if err != nil {
@@ -264,7 +242,7 @@ func (m *Model) run(ctx context.Context, samples []float32, n int) ([]float32, e
 }
 
 // activity reads a window's outputs, of which samples are sound.
-func (m *Model) activity(scores []float32, samples int) diarize.Activity {
+func (m *Segmenter) activity(scores []float32, samples int) diarize.Activity {
 	a := diarize.Activity{Shift: m.shift, Field: m.field}
 	frames := len(scores) / m.width
 	frames = min(frames, max(1, (samples-m.field/2)/m.shift+1))

@@ -1,4 +1,4 @@
-package embed
+package networks
 
 import (
 	"github.com/otograph/otograph/internal/engine/dsp"

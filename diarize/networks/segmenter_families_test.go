@@ -1,6 +1,6 @@
 //go:build families
 
-package segment
+package networks
 
 import (
 	"encoding/json"
@@ -131,11 +131,11 @@ func runs(a diarize.Activity, speaker int) (out [][2]int) {
 
 // TestFamilies compares turns with sherpa-onnx's, on recordings of one window
 // with as many clusters as local speakers, so that clustering changes nothing.
-func TestFamilies(t *testing.T) {
+func TestFamiliesOfSegmenters(t *testing.T) {
 	const windows = 6
 	r := rand.New(rand.NewPCG(31, 4))
 	graph, embedder := randomSegmenter(r), randomEmbedder(r)
-	m, err := openSource(ort.Source{Data: graph.Bytes(), Name: "model.onnx", Role: "segmenter"}, Options{})
+	m, err := openSegmenter(ort.Source{Data: graph.Bytes(), Name: "model.onnx", Role: "segmenter"}, Options{})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
 	var recordings [][]float32
@@ -199,7 +199,7 @@ func TestFamiliesSpeed(t *testing.T) {
 	require.NoError(t, err)
 	data, err := model.Main().Bytes()
 	require.NoError(t, err)
-	m, err := Open(model, Options{})
+	m, err := OpenSegmenter(model, Options{})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
 	r := rand.New(rand.NewPCG(31, 5))

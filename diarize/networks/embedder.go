@@ -1,7 +1,4 @@
-// Package embed runs published speaker networks (ECAPA-TDNN and its relatives)
-// through ONNX Runtime: the contracts of wespeaker, 3D-Speaker, NeMo (TitaNet)
-// and speechbrain, each with the features of its training.
-package embed
+package networks
 
 import (
 	"context"
@@ -18,10 +15,6 @@ import (
 )
 
 const (
-	// batchWindows bounds the windows per call of the network. More were not
-	// faster, and the C library keeps the memory of their layers: with 16
-	// windows its heap grew by 20 MB in an hour of speech.
-	batchWindows = 4
 	// shortest is the length to which shorter windows are repeated: below half
 	// a second embeddings are poor, and far below it the convolutions fail.
 	shortest = audio.SampleRate / 2
@@ -30,54 +23,27 @@ const (
 	longest = 15 * audio.SampleRate
 )
 
-var (
-	// ErrContract is returned for a file that is not a speaker network of its
-	// contract.
-	ErrContract = ort.ErrContract
-	// ErrInvalid is returned for a file that is not a valid ONNX model.
-	ErrInvalid = ort.ErrInvalid
-	// ErrClosed is returned by a Model after Close.
-	ErrClosed = ort.ErrClosed
-)
-
-// Options configures a Model.
-type Options struct {
-	// Threads is the number of cores that one call of Embed uses; 0 means one.
-	// The result does not depend on it.
-	Threads int
-}
-
-// config is Options plus the model set's description of the file.
-type config struct {
-	Threads     int
-	Contract    string  // one of the models.Contract constants; "" recognizes it
-	SameSpeaker float64 // cosine; 0 if the model states none
-
-	OneVoice, TwoVoices float64 // usual cosines of windows; 0 if the model states none
-}
-
-// Model is an open network. It is safe for concurrent use.
-type Model struct {
+// Embedder is an open speaker network. It is safe for concurrent use.
+type Embedder struct {
 	session   *ort.Session
 	layout    layout
 	extractor extractor
-	opt       config
+	threads   int
+	model     models.Model // with the cosines that it states
 	plda      *diarize.PLDA
 }
 
-var _ diarize.Embedder = (*Model)(nil)
+var _ diarize.Embedder = (*Embedder)(nil)
 
-// Open opens a speaker network, as returned by library.OpenFile,
+// OpenEmbedder opens a speaker network, as returned by library.OpenFile,
 // library.OpenDir and demo.Models. Errors name the file and its role, the
 // expected and the found value.
-func Open(model *models.Model, opt Options) (*Model, error) {
+func OpenEmbedder(model *models.Model, opt Options) (*Embedder, error) {
 	src, err := ort.SourceOf(model, model.Main())
 	if err != nil {
 		return nil, err
 	}
-	m, err := openSource(src, config{
-		Threads: opt.Threads, Contract: model.Contract, SameSpeaker: model.SameSpeaker, OneVoice: model.OneVoice, TwoVoices: model.TwoVoices,
-	})
+	m, err := openEmbedder(src, *model, opt)
 	f, brings := model.File(models.PartPLDA)
 	if err != nil || !brings {
 		return m, err
@@ -92,25 +58,24 @@ func Open(model *models.Model, opt Options) (*Model, error) {
 	return m, nil
 }
 
-// openSource opens a network from a file or from memory.
-func openSource(model ort.Source, opt config) (*Model, error) {
-	if opt.SameSpeaker < 0 || opt.SameSpeaker > 1 || math.IsNaN(opt.SameSpeaker) {
-		return nil, fmt.Errorf("%s: the same-speaker cosine must be between 0 and 1, got %v", model, opt.SameSpeaker)
+// openEmbedder opens a network from a file or from memory.
+func openEmbedder(src ort.Source, model models.Model, opt Options) (*Embedder, error) {
+	if model.SameSpeaker < 0 || model.SameSpeaker > 1 || math.IsNaN(model.SameSpeaker) {
+		return nil, fmt.Errorf("%s: the same-speaker cosine must be between 0 and 1, got %v", src, model.SameSpeaker)
 	}
-	opt.Threads = max(opt.Threads, 1)
-	graph, contract, err := ort.InspectModel(model, models.RoleEmbedder, opt.Contract)
+	graph, contract, err := ort.InspectModel(src, models.RoleEmbedder, model.Contract)
 	if err != nil {
 		return nil, err
 	}
 	l, err := layoutOf(graph, contract)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", model, err)
+		return nil, fmt.Errorf("%s: %w", src, err)
 	}
-	session, err := ort.Open(model, ort.Options{Outputs: []string{l.output}})
+	session, err := ort.Open(src, ort.Options{Outputs: []string{l.output}})
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{session: session, layout: l, extractor: newExtractor(l), opt: opt}
+	m := &Embedder{session: session, layout: l, extractor: newExtractor(l), threads: max(opt.Threads, 1), model: model}
 	if err := m.tryOut(); err != nil {
 		return nil, errors.Join(err, session.Close())
 	}
@@ -120,7 +85,7 @@ func openSource(model ort.Source, opt config) (*Model, error) {
 // tryOut runs one second of a tone, to detect on opening a network that cannot
 // take its own contract's input, and to find the dimension if the file does not
 // declare it.
-func (m *Model) tryOut() error {
+func (m *Embedder) tryOut() error {
 	tone := make([]float32, audio.SampleRate)
 	for i := range tone {
 		tone[i] = float32(0.1 * math.Sin(2*math.Pi*220*float64(i)/audio.SampleRate))
@@ -139,22 +104,22 @@ func (m *Model) tryOut() error {
 }
 
 // Dim returns the dimension of an embedding (192 for the service's networks).
-func (m *Model) Dim() int { return m.layout.dim }
+func (m *Embedder) Dim() int { return m.layout.dim }
 
 // SameSpeaker returns the cosine from which two clusters are one voice, 0 if
 // the model states none.
-func (m *Model) SameSpeaker() float64 { return m.opt.SameSpeaker }
+func (m *Embedder) SameSpeaker() float64 { return m.model.SameSpeaker }
 
 // Cosines returns the usual cosines of two windows of one voice and of two, 0 if
 // the model states none.
-func (m *Model) Cosines() (one, two float64) { return m.opt.OneVoice, m.opt.TwoVoices }
+func (m *Embedder) Cosines() (one, two float64) { return m.model.OneVoice, m.model.TwoVoices }
 
 // PLDA returns the analysis that the model brings, nil if it brings none.
-func (m *Model) PLDA() *diarize.PLDA { return m.plda }
+func (m *Embedder) PLDA() *diarize.PLDA { return m.plda }
 
 // Close frees the network after the calls in progress; it may be called more
 // than once.
-func (m *Model) Close() error { return m.session.Close() }
+func (m *Embedder) Close() error { return m.session.Close() }
 
 // piece is one input of the network: a window or an equal part of a long one.
 type piece struct {
@@ -165,7 +130,7 @@ type piece struct {
 // Embed returns one embedding of unit length per window of pcm. Windows of the
 // same length share calls of the network, a few at a time. A window of digital
 // silence, or one whose embedding is NaN, has the zero vector.
-func (m *Model) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([][]float32, error) {
+func (m *Embedder) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([][]float32, error) {
 	var pieces []piece
 	for i, w := range windows {
 		if w.Start < 0 || w.End > pcm.Len() || w.Len() <= 0 {
@@ -195,7 +160,7 @@ func (m *Model) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span)
 		from = to
 	}
 	embedded := make([][]float32, len(pieces))
-	pool := ort.NewWorkerPool(min(m.opt.Threads, len(batches)))
+	pool := ort.NewWorkerPool(min(m.threads, len(batches)))
 	defer pool.Close()
 	err := pool.Do(ctx, len(batches), func(b int) error {
 		from, to := batches[b][0], batches[b][1]
@@ -231,7 +196,7 @@ func (m *Model) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Span)
 
 // length returns the length in the network's own units, by which windows are
 // grouped.
-func (m *Model) length(p piece) int {
+func (m *Embedder) length(p piece) int {
 	if m.layout.frames > 0 {
 		return m.layout.frames
 	}
@@ -240,7 +205,7 @@ func (m *Model) length(p piece) int {
 
 // fit repeats samples that are too short for the network, and repeats or cuts
 // them to the length of a network with a fixed number of frames.
-func (m *Model) fit(x []float32) []float32 {
+func (m *Embedder) fit(x []float32) []float32 {
 	want := max(len(x), shortest)
 	if fixed := m.layout.frames; fixed > 0 {
 		// The least number of samples with enough frames.
@@ -263,7 +228,7 @@ func (m *Model) fit(x []float32) []float32 {
 
 // run computes the embeddings of inputs with equal lengths in the network's
 // units.
-func (m *Model) run(ctx context.Context, inputs [][]float32) ([][]float32, error) {
+func (m *Embedder) run(ctx context.Context, inputs [][]float32) ([][]float32, error) {
 	n := len(inputs)
 	length := m.extractor.length(len(inputs[0]))
 	size := m.extractor.size(length)

@@ -1,6 +1,6 @@
 //go:build families
 
-package embed
+package networks
 
 import (
 	"encoding/json"
@@ -18,6 +18,7 @@ import (
 	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/test/modeltest"
+	"github.com/otograph/otograph/models"
 )
 
 // randomSpeakers has random weights between features [N,T,80] and a vector: a
@@ -129,7 +130,7 @@ func cosineOf(a, b []float32) float64 {
 
 // TestFamilies compares vectors with sherpa-onnx's, which approximates the
 // features of training, and with vectors from the features' definition.
-func TestFamilies(t *testing.T) {
+func TestFamiliesOfEmbedders(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	samples := make([]float32, 4*audio.SampleRate) // a hum in noise of varying loudness
 	for i, level, hz := 0, 0.0, 0.0; i < len(samples); i++ {
@@ -159,7 +160,7 @@ func TestFamilies(t *testing.T) {
 			path := filepath.Join(dir, "model.onnx")
 			require.NoError(t, os.WriteFile(path, test.g.Bytes(), 0o600))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "samples.json"), sound, 0o600))
-			m, err := openSource(ort.Source{Path: path, Role: "embedder"}, config{})
+			m, err := openEmbedder(ort.Source{Path: path, Role: "embedder"}, models.Model{}, Options{})
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, m.Close()) }()
 			assert.Equal(t, name, m.layout.contract)

@@ -1,4 +1,4 @@
-package segment
+package networks
 
 import (
 	"math"
@@ -7,22 +7,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/internal/files/onnxfile"
-	"github.com/otograph/otograph/internal/system/native"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func needsRuntime(t testing.TB) {
-	t.Helper()
-	if _, err := native.ONNXRuntime(); err != nil {
-		t.Skip(err)
-	}
-}
 
 const shift = 400 // samples between two frames of the made-up networks
 
@@ -48,7 +37,7 @@ func loudest(classes int, metadata map[string]string) *onnxfile.Graph {
 	return g
 }
 
-func source(g *onnxfile.Graph) ort.Source {
+func segmenterSource(g *onnxfile.Graph) ort.Source {
 	return ort.Source{Data: g.Bytes(), Name: "made-up.onnx", Role: "segmenter"}
 }
 
@@ -65,7 +54,7 @@ func TestPowerset(t *testing.T) {
 
 func TestClassesBecomeSpeakers(t *testing.T) {
 	needsRuntime(t)
-	m, err := openSource(source(loudest(7, published)), Options{Threads: 2})
+	m, err := openSegmenter(segmenterSource(loudest(7, published)), Options{Threads: 2})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, m.Close()) }()
 	assert.Equal(t, 32000, m.Window())
@@ -98,7 +87,7 @@ func TestClassesBecomeSpeakers(t *testing.T) {
 func TestSpeakersWithoutPowerset(t *testing.T) {
 	needsRuntime(t)
 	meta := map[string]string{"num_speakers": "3", "num_classes": "3", "window_size": "32000", "receptive_field_size": "400", "receptive_field_shift": "400"}
-	m, err := openSource(source(loudest(3, meta)), Options{})
+	m, err := openSegmenter(segmenterSource(loudest(3, meta)), Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, m.Close()) }()
 	assert.Equal(t, 3, m.speakers())
@@ -138,7 +127,7 @@ func TestOtherNetworksAreRejected(t *testing.T) {
 		{"frames", loudest(7, with("receptive_field_shift", "900")), "reach beyond the window"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := openSource(source(c.graph), Options{})
+			_, err := openSegmenter(segmenterSource(c.graph), Options{})
 			require.ErrorIs(t, err, ErrContract)
 			assert.ErrorContains(t, err, c.want)
 			assert.ErrorContains(t, err, "segmenter model made-up.onnx")
@@ -148,7 +137,7 @@ func TestOtherNetworksAreRejected(t *testing.T) {
 
 // speakers returns the largest number of speakers that the network
 // distinguishes in a window.
-func (m *Model) speakers() int {
+func (m *Segmenter) speakers() int {
 	if m.classes == nil {
 		return m.width
 	}

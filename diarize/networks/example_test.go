@@ -1,4 +1,4 @@
-package embed_test
+package networks_test
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/diarize/embed"
+	"github.com/otograph/otograph/diarize/networks"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 )
@@ -20,7 +20,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	voices, err := embed.Open(file, embed.Options{})
+	voices, err := networks.OpenEmbedder(file, networks.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

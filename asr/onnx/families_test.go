@@ -383,14 +383,14 @@ func greedyTokens(t *testing.T, e *Engine, w matrix) []emission {
 	skip := 0
 	switch n := e.net.(type) {
 	case *frames:
-		out, err = n.session.Run(ctx, map[string]*ort.Tensor{"x": pad([]matrix{w}, 0), "x_lens": lengths(n.lens, []int{w.frames})}, n.out)
+		out, err = n.session.Run(ctx, map[string]*ort.Tensor{"x": pad([]matrix{w}, 0), "x_lens": ort.NewIntegers(n.lens, []int{w.frames})}, n.out)
 	case *nemoCTC:
 		out, err = n.session.Run(ctx, n.inputs(w), "logprobs")
 	case *senseVoice:
 		skip = prompts
 		out, err = n.session.Run(ctx, map[string]*ort.Tensor{
-			n.x: pad([]matrix{w}, 0), n.lens.Name: lengths(n.lens, []int{w.frames}),
-			n.language.Name: lengths(n.language, []int{0}), n.norm.Name: lengths(n.norm, []int{n.withITN}),
+			n.x: pad([]matrix{w}, 0), n.lens.Name: ort.NewIntegers(n.lens, []int{w.frames}),
+			n.language.Name: ort.NewIntegers(n.language, []int{0}), n.norm.Name: ort.NewIntegers(n.norm, []int{n.withITN}),
 		}, n.out)
 	default:
 		hyps, err := e.net.run(ctx, []matrix{w}, request{})

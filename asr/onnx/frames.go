@@ -54,7 +54,7 @@ func fbankMatrix(fbank *dsp.Extractor, samples []float32) matrix {
 func (f *frames) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	out, err := f.session.Run(ctx, map[string]*ort.Tensor{
 		"x":      pad(windows, zipformerPadding),
-		"x_lens": lengths(f.lens, frameCounts(windows)),
+		"x_lens": ort.NewIntegers(f.lens, frameCounts(windows)),
 	}, f.out, f.counts)
 	if err != nil {
 		return nil, err

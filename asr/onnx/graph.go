@@ -11,25 +11,6 @@ import (
 	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
-// lengths returns a vector for an integer input of the graph.
-func lengths(in ort.Info, values []int) *ort.Tensor { return integers(in, values, int64(len(values))) }
-
-// integers returns a tensor of the width that the graph's input requires.
-func integers(in ort.Info, values []int, shape ...int64) *ort.Tensor {
-	if in.Type == ort.Int32 {
-		v := make([]int32, len(values))
-		for i, n := range values {
-			v[i] = int32(n)
-		}
-		return ort.NewInt32(shape, v)
-	}
-	v := make([]int64, len(values))
-	for i, n := range values {
-		v[i] = int64(n)
-	}
-	return ort.NewInt64(shape, v)
-}
-
 // float describes a port of 32-bit floats; dimensions of -1 are free.
 func float(name string, shape ...int64) ort.Info {
 	return ort.Info{Name: name, Type: ort.Float32, Shape: shape}

@@ -78,7 +78,7 @@ func (t *icefall) batchable() bool                   { return t.batch }
 
 func (t *icefall) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	out, err := t.encoder.Run(ctx, map[string]*ort.Tensor{
-		"x": pad(windows, zipformerPadding), "x_lens": lengths(t.lens, frameCounts(windows)),
+		"x": pad(windows, zipformerPadding), "x_lens": ort.NewIntegers(t.lens, frameCounts(windows)),
 	}, "encoder_out", "encoder_out_lens")
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ type contextPredictor struct {
 func (p *contextPredictor) score(ctx context.Context, frame []float32) ([]float32, error) {
 	t := p.t
 	if p.output == nil {
-		y := integers(t.targets, p.tokens, 1, int64(len(p.tokens)))
+		y := ort.NewIntegers(t.targets, p.tokens, 1, int64(len(p.tokens)))
 		out, err := t.decoder.Run(ctx, map[string]*ort.Tensor{"y": y}, "decoder_out")
 		if err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/engine/dsp"
 	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
@@ -115,12 +116,8 @@ func (g *moonshineGraph) weights(name string, transpose bool) []string {
 	q, scale, zero := g.whole(name)
 	if transpose && len(q.Shape()) == 2 {
 		rows, columns := int(q.Shape()[0]), int(q.Shape()[1])
-		raw := make([]byte, 0, len(q.Raw()))
-		for c := range columns {
-			for r := range rows {
-				raw = append(raw, q.Raw()[r*columns+c])
-			}
-		}
+		raw := make([]byte, len(q.Raw()))
+		dsp.Transpose(raw, q.Raw(), rows, columns, rows)
 		q = onnxfile.RawTensor(onnxfile.Uint8, []int64{int64(columns), int64(rows)}, raw)
 	}
 	return []string{g.Const(q), g.Const(onnxfile.Floats(nil, scale)), g.Const(onnxfile.RawTensor(onnxfile.Uint8, nil, []byte{zero}))}

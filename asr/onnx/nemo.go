@@ -75,7 +75,7 @@ func (f *nemoFront) features(samples []float32) matrix {
 func (f *nemoFront) inputs(w matrix) map[string]*ort.Tensor {
 	return map[string]*ort.Tensor{
 		f.signal: ort.NewFloat32([]int64{1, int64(w.dim), int64(w.frames)}, w.data),
-		f.length: lengths(f.lens, []int{w.frames}),
+		f.length: ort.NewIntegers(f.lens, []int{w.frames}),
 	}
 }
 

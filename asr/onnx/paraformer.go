@@ -48,7 +48,7 @@ func (*paraformer) ctc() *head { return nil }
 func (p *paraformer) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	out, err := p.session.Run(ctx, map[string]*ort.Tensor{
 		"speech":         pad(windows, 0),
-		"speech_lengths": lengths(p.lens, frameCounts(windows)),
+		"speech_lengths": ort.NewIntegers(p.lens, frameCounts(windows)),
 	})
 	if err != nil {
 		if !errors.Is(err, ort.ErrRun) {

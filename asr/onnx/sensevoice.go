@@ -177,8 +177,8 @@ func (s *senseVoice) run(ctx context.Context, windows []matrix, req request) ([]
 	counts := frameCounts(windows)
 	same := func(v int) []int { return slices.Repeat([]int{v}, len(windows)) }
 	out, err := s.session.Run(ctx, map[string]*ort.Tensor{
-		s.x: pad(windows, 0), s.lens.Name: lengths(s.lens, counts),
-		s.language.Name: lengths(s.language, same(s.languageIDs[cmp.Or(req.language, "auto")])), s.norm.Name: lengths(s.norm, same(s.withITN)),
+		s.x: pad(windows, 0), s.lens.Name: ort.NewIntegers(s.lens, counts),
+		s.language.Name: ort.NewIntegers(s.language, same(s.languageIDs[cmp.Or(req.language, "auto")])), s.norm.Name: ort.NewIntegers(s.norm, same(s.withITN)),
 	}, s.outputs...)
 	if err != nil {
 		return nil, err

@@ -195,10 +195,10 @@ func (p *statePredictor) score(ctx context.Context, frame []float32) ([]float32,
 	enc := ort.NewFloat32([]int64{1, int64(len(frame)), 1}, frame)
 	if t.joiner == nil || p.output == nil {
 		in := map[string]*ort.Tensor{
-			t.targets: integers(t.target, []int{p.last}, 1, 1), t.states[0].Name: p.states[0], t.states[1].Name: p.states[1],
+			t.targets: ort.NewIntegers(t.target, []int{p.last}, 1, 1), t.states[0].Name: p.states[0], t.states[1].Name: p.states[1],
 		}
 		if t.length.Name != "" {
-			in[t.targetLength] = lengths(t.length, []int{1})
+			in[t.targetLength] = ort.NewIntegers(t.length, []int{1})
 		}
 		if t.joiner == nil {
 			in[t.joinEncoder] = enc

@@ -104,10 +104,10 @@ func (w *waveform) run(ctx context.Context, windows []matrix, req request) ([]hy
 	shape := []int64{1, int64(len(samples))}
 	in := map[string]*ort.Tensor{w.in: ort.NewFloat32(shape, samples)}
 	if w.mask != "" {
-		in[w.mask] = integers(w.lens, slices.Repeat([]int{1}, len(samples)), shape...)
+		in[w.mask] = ort.NewIntegers(w.lens, slices.Repeat([]int{1}, len(samples)), shape...)
 	}
 	if w.length != "" {
-		in[w.length] = lengths(w.lens, []int{len(samples)})
+		in[w.length] = ort.NewIntegers(w.lens, []int{len(samples)})
 	}
 	out, err := w.session.Run(ctx, in, w.out)
 	if err != nil {

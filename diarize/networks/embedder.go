@@ -268,18 +268,13 @@ func (m *Embedder) run(ctx context.Context, inputs [][]float32) ([][]float32, er
 // share of the batch's longest row (all are equally long), or the weight of each
 // frame, as community-1's network takes it.
 func lengths(in ort.Info, n, length int) *ort.Tensor {
-	shape := []int64{int64(n)}
-	switch in.Type {
-	case ort.Float32:
-		if in.Rank() == 2 {
-			return ort.NewFloat32([]int64{int64(n), int64(length)}, slices.Repeat([]float32{1}, n*length))
-		}
-		return ort.NewFloat32(shape, slices.Repeat([]float32{1}, n))
-	case ort.Int32:
-		return ort.NewInt32(shape, slices.Repeat([]int32{int32(length)}, n))
-	default:
-		return ort.NewInt64(shape, slices.Repeat([]int64{int64(length)}, n))
+	switch {
+	case in.Type != ort.Float32:
+		return ort.NewIntegers(in, slices.Repeat([]int{length}, n))
+	case in.Rank() == 2:
+		return ort.NewFloat32([]int64{int64(n), int64(length)}, slices.Repeat([]float32{1}, n*length))
 	}
+	return ort.NewFloat32([]int64{int64(n)}, slices.Repeat([]float32{1}, n))
 }
 
 func silent(x []float32) bool {

@@ -181,15 +181,7 @@ func newPlan(l layout, rate int) plan {
 		}
 		feed := map[string]*ort.Tensor{l.input: ort.NewFloat32(append([]int64{int64(n)}, shape...), data)}
 		if l.length.Name != "" {
-			lens64, lens32 := make([]int64, n), make([]int32, n)
-			for i := range n {
-				lens64[i], lens32[i] = shape[0], int32(shape[0])
-			}
-			if l.length.Type == ort.Int32 {
-				feed[l.length.Name] = ort.NewInt32([]int64{int64(n)}, lens32)
-			} else {
-				feed[l.length.Name] = ort.NewInt64([]int64{int64(n)}, lens64)
-			}
+			feed[l.length.Name] = ort.NewIntegers(l.length, slices.Repeat([]int{int(shape[0])}, n))
 		}
 		return feed
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/otograph/otograph/internal/engine/dsp"
 	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
@@ -161,25 +162,21 @@ func (g *frontGraph) convolve(x string, t int, l layer) (string, int) {
 	return g.dense(rows, taps*in, out, w, l.bias), after
 }
 
+// weights adds weights [out][in] as a constant [in][out].
+func (g *frontGraph) weights(in, out int, w []float32) string {
+	t := make([]float32, len(w))
+	dsp.Transpose(t, w, out, in, out)
+	return g.Const(onnxfile.Floats([]int64{int64(in), int64(out)}, t...))
+}
+
 // product multiplies rows x with weights [out][in].
 func (g *frontGraph) product(x string, in, out int, w []float32) string {
-	return g.Op("MatMul", []string{x, g.Const(onnxfile.Floats([]int64{int64(in), int64(out)}, transposed(w, out, in)...))})
+	return g.Op("MatMul", []string{x, g.weights(in, out, w)})
 }
 
 // dense adds a product, a bias and ReLU.
 func (g *frontGraph) dense(x string, in, out int, w, bias []float32) string {
-	k := g.Const(onnxfile.Floats([]int64{int64(in), int64(out)}, transposed(w, out, in)...))
-	return g.Op("Relu", []string{g.Op("Gemm", []string{x, k, g.Const(onnxfile.Floats([]int64{int64(out)}, bias...))})})
-}
-
-func transposed(w []float32, rows, columns int) []float32 {
-	t := make([]float32, len(w))
-	for r := range rows {
-		for c := range columns {
-			t[c*rows+r] = w[r*columns+c]
-		}
-	}
-	return t
+	return g.Op("Relu", []string{g.Op("Gemm", []string{x, g.weights(in, out, w), g.Const(onnxfile.Floats([]int64{int64(out)}, bias...))})})
 }
 
 func (g *frontGraph) end(x string) []byte {

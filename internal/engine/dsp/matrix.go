@@ -51,7 +51,7 @@ func SubtractMean(x []float32, frames, bands int) {
 
 // Transpose writes the frames x bands matrix src to dst as bands rows, whose
 // starts lie stride values apart: the layout of NeMo and CED models.
-func Transpose(dst, src []float32, frames, bands, stride int) {
+func Transpose[T any](dst, src []T, frames, bands, stride int) {
 	for t := range frames {
 		for b, v := range src[t*bands : (t+1)*bands] {
 			dst[b*stride+t] = v

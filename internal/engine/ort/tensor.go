@@ -29,6 +29,26 @@ func NewInt32(shape []int64, data []int32) *Tensor {
 	return &Tensor{typ: Int32, shape: shape, i32: data}
 }
 
+// NewIntegers returns a tensor of values for an input of int32 or int64; without
+// a shape it is a vector.
+func NewIntegers(in Info, values []int, shape ...int64) *Tensor {
+	if len(shape) == 0 {
+		shape = []int64{int64(len(values))}
+	}
+	if in.Type == Int32 {
+		return NewInt32(shape, converted[int32](values))
+	}
+	return NewInt64(shape, converted[int64](values))
+}
+
+func converted[T, S int | int32 | int64](values []S) []T {
+	out := make([]T, len(values))
+	for i, v := range values {
+		out[i] = T(v)
+	}
+	return out
+}
+
 // NewBool returns a tensor of truth values over data.
 func NewBool(shape []int64, data []bool) *Tensor {
 	return &Tensor{typ: onnxfile.Bool, shape: shape, bits: data}
@@ -47,11 +67,7 @@ func (t *Tensor) Float32() []float32 { return t.f32 }
 // for outputs whose width differs between exports; nil for other types.
 func (t *Tensor) Integers() []int64 {
 	if t.typ == Int32 {
-		out := make([]int64, len(t.i32))
-		for i, v := range t.i32 {
-			out[i] = int64(v)
-		}
-		return out
+		return converted[int64](t.i32)
 	}
 	return t.i64
 }

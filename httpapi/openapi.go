@@ -86,7 +86,11 @@ func parseOpenAPI(source []byte) (*yaml.Node, error) {
 func addOptions(doc *yaml.Node) error {
 	var properties, required strings.Builder
 	for _, row := range spec.Table() {
-		fmt.Fprintf(&properties, "%s: %s\n", row.Name, optionSchema(row))
+		schema, err := json.Marshal(optionSchema(row)) // JSON is YAML
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&properties, "%s: %s\n", row.Name, schema)
 		if !row.Unlisted() {
 			fmt.Fprintf(&required, "- %s\n", row.Name)
 		}
@@ -106,46 +110,37 @@ func addOptions(doc *yaml.Node) error {
 	return nil
 }
 
-// optionSchema returns the JSON schema of an option's value, in flow style.
-func optionSchema(row spec.Option) string {
+// optionSchema returns the JSON schema of an option's value.
+func optionSchema(row spec.Option) map[string]any {
 	kind := map[spec.Kind]string{
 		spec.KindBool: "boolean", spec.KindInt: "integer", spec.KindFloat: "number", spec.KindString: "string", spec.KindStrings: "array",
 	}[row.Kind]
-	var b strings.Builder
-	put := func(key string, value any) {
-		text, _ := json.Marshal(value) // JSON is YAML; texts and numbers always marshal
-		fmt.Fprintf(&b, ", %s: %s", key, text)
-	}
+	schema := map[string]any{"type": kind, "description": row.Help}
 	if row.Nullable {
-		fmt.Fprintf(&b, `{type: [%s, "null"], default: null`, kind)
-	} else {
-		fmt.Fprintf(&b, "{type: %s", kind)
+		schema["type"], schema["default"] = []string{kind, "null"}, nil
 	}
 	if row.Default != nil {
-		put("default", row.Default)
+		schema["default"] = row.Default
 	}
 	if row.Enum != nil {
-		put("enum", row.Enum)
+		schema["enum"] = row.Enum
 	}
 	switch row.Kind {
 	case spec.KindInt, spec.KindFloat:
-		put("minimum", row.Min)
-		put("maximum", row.Max)
+		schema["minimum"], schema["maximum"] = row.Min, row.Max
 	case spec.KindString:
 		if row.Max != nil {
-			put("maxLength", row.Max)
+			schema["maxLength"] = row.Max
 		}
 	case spec.KindStrings:
-		if row.Items > 0 {
-			put("maxItems", row.Items)
-		}
+		items := map[string]any{"type": "string"}
 		if row.Max != nil {
-			fmt.Fprintf(&b, ", items: {type: string, minLength: 1, maxLength: %v}", *row.Max)
-		} else {
-			b.WriteString(", items: {type: string}")
+			items["minLength"], items["maxLength"] = 1, row.Max
+		}
+		if schema["items"] = items; row.Items > 0 {
+			schema["maxItems"] = row.Items
 		}
 	case spec.KindBool:
 	}
-	put("description", row.Help)
-	return b.String() + "}"
+	return schema
 }

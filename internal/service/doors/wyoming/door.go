@@ -2,6 +2,7 @@ package wyoming
 
 import (
 	"cmp"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,22 +91,15 @@ func (d *Door) Receive(text bool, data []byte) (actions []doors.Action, replies 
 
 const name = "otograph"
 
+// description is the data of the event info, without the languages.
+//
+//go:embed info.json
+var description string
+
 // info describes the service.
 func (d *Door) info() [][]byte {
-	artifact := func(more doors.Object) doors.Object {
-		more["name"], more["description"], more["installed"], more["version"] = name, "Otograph", true, nil
-		more["attribution"] = doors.Object{"name": "Otograph", "url": "https://github.com/otograph/otograph"}
-		return more
-	}
-	program := artifact(doors.Object{
-		"models": []doors.Object{artifact(doors.Object{"languages": d.languages})}, "supports_transcript_streaming": true,
-		"requires_external_vad": true, "prefers_auto_gain_enabled": false, "prefers_noise_reduction_enabled": false,
-	})
-	info := doors.Object{"asr": []doors.Object{program}}
-	for _, other := range []string{"tts", "handle", "intent", "wake", "mic", "snd"} {
-		info[other] = []doors.Object{}
-	}
-	return event("info", info)
+	languages, _ := json.Marshal(d.languages)
+	return event("info", json.RawMessage(strings.Replace(description, `"languages": []`, `"languages": `+string(languages), 1)))
 }
 
 // Send implements doors.Door.
@@ -147,7 +141,7 @@ func (d *Door) End(e doors.End) (messages [][]byte, code int, reason string) {
 }
 
 // event returns an event as the only message: a line, and its data.
-func event(kind string, data doors.Object) [][]byte {
+func event(kind string, data any) [][]byte {
 	body, _ := json.Marshal(data) // texts and numbers
 	return [][]byte{fmt.Appendf(nil, `{"type":%q,"version":"1.10.2","data_length":%d}`+"\n%s", kind, len(body), body)}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path"
@@ -109,16 +108,16 @@ func (n npm) whisper() string {
 
 // fetch writes the library if it matches the pinned digest.
 func (n npm) fetch(ctx context.Context, lib string) error {
-	address, err := n.archive(ctx)
-	if err != nil {
-		return err
-	}
 	work, err := os.MkdirTemp(filepath.Dir(lib), partial+"*")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(work) }()
 	archive, file := filepath.Join(work, "archive"), filepath.Join(work, "library")
+	address, err := n.archive(ctx, filepath.Join(work, "answer"))
+	if err != nil {
+		return err
+	}
 	if _, err := fetch.New(fetch.Fetcher{}).Fetch(ctx, fetch.File{Name: n.pins.Name, URL: address}, archive); err != nil {
 		return err
 	}
@@ -139,41 +138,25 @@ func (n npm) fetch(ctx context.Context, lib string) error {
 	return os.Rename(file, lib)
 }
 
-// archive asks the registry for the address of the archive.
-func (n npm) archive(ctx context.Context) (string, error) {
-	body, err := get(ctx, strings.TrimSuffix(n.registry, "/")+"/"+path.Join(n.pins.Name, n.pins.Version))
+// archive asks the registry for the address of the archive; file takes the
+// answer.
+func (n npm) archive(ctx context.Context, file string) (string, error) {
+	facts := fetch.File{Name: n.pins.Name, URL: strings.TrimSuffix(n.registry, "/") + "/" + path.Join(n.pins.Name, n.pins.Version)}
+	if _, err := fetch.New(fetch.Fetcher{Attempts: 1}).Fetch(ctx, facts, file); err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
-	defer body.Close()
-	var about struct {
-		Dist struct {
-			Tarball string `json:"tarball"`
-		} `json:"dist"`
-	}
-	if err := json.NewDecoder(io.LimitReader(body, 1<<20)).Decode(&about); err != nil {
+	var about struct{ Dist struct{ Tarball string } }
+	if err := json.Unmarshal(text, &about); err != nil {
 		return "", fmt.Errorf("the registry's answer: %w", err)
 	}
 	if about.Dist.Tarball == "" {
 		return "", errors.New("the registry names no archive")
 	}
 	return about.Dist.Tarball, nil
-}
-
-func get(ctx context.Context, url string) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		_ = resp.Body.Close()
-		return nil, fmt.Errorf("%s answers %s", url, resp.Status)
-	}
-	return resp.Body, nil
 }
 
 // registry returns the registry configured for npm, or npm's default.

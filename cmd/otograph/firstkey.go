@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"log/slog"
 	"os"
@@ -19,6 +20,9 @@ import (
 // firstBalance is the balance of the account that a first start creates.
 const firstBalance = 1000 * billing.Unit
 
+//go:embed firstkey.txt
+var firstKeyText string
+
 // firstStart creates an account with a key in an empty service, so that a
 // person can try it immediately. It prints the key to a terminal, and otherwise
 // writes it to a file: standard output may end in a journal that others read.
@@ -35,17 +39,7 @@ func (c *serveCmd) firstStart(ctx context.Context, s *service.Service, dir strin
 		log.InfoContext(ctx, "created the account local with a balance of 1000", "api_key_file", path)
 		return nil
 	}
-	say("%s", strings.NewReplacer("URL", c.url(), "KEY", key).Replace(`Created the account "local" with a balance of 1000. Its API key, shown this once:
-
-  KEY
-
-Try it:
-
-  curl -H 'X-API-Key: KEY' URL/account
-  base64 -w0 recording.wav | sed 's/.*/{"audio_filename":"recording.wav","audio_base64":"&"}/' | curl -H 'X-API-Key: KEY' -H 'Content-Type: application/json' --data-binary @- URL/tasks
-  curl -H 'X-API-Key: KEY' URL/tasks
-
-`))
+	say("%s", strings.NewReplacer("URL", c.url(), "KEY", key).Replace(firstKeyText))
 	return nil
 }
 

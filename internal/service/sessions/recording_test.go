@@ -90,7 +90,7 @@ func TestSoundIsLost(t *testing.T) {
 	s = w.begin(t, o)
 	_, ended = listen(s)
 	require.NoError(t, speak(t, s, 1))
-	w.Config.Blobs.Inject(nil)
+	w.Config.Blobs.Inject(func(string, string) error { return nil })
 	_, err = s.Close()
 	require.NoError(t, errors.Join(err, <-ended))
 	res, _ := w.ReadResult(o.ID)

@@ -104,11 +104,11 @@ func claimFiles(ctx context.Context, d *db.DB, files *blob.Store) error {
 
 // OpenFiles opens only the file store.
 func OpenFiles(ctx context.Context, c Config) (*blob.Store, error) {
-	var options []blob.Option
-	if c.ObserveFiles != nil {
-		options = append(options, blob.WithObserver(c.ObserveFiles))
+	files, err := blob.Open(ctx, cmp.Or(c.Files, filepath.Join(c.Folder, blob.DataFolder)))
+	if err == nil && c.ObserveFiles != nil {
+		files.Observe(c.ObserveFiles)
 	}
-	return blob.Open(ctx, cmp.Or(c.Files, filepath.Join(c.Folder, blob.DataFolder)), options...)
+	return files, err
 }
 
 // databasePause is the time between two attempts to reach the database.

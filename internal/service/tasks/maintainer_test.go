@@ -77,7 +77,7 @@ func TestF7CleanupListsNoFiles(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, tasks.NewMaintainer(f.Service, tasks.MaintainerConfig{}).Cleanup(t.Context()))
-	f.Config.Blobs.Inject(nil)
+	f.Config.Blobs.Inject(func(string, string) error { return nil })
 	assert.Subset(t, ended, listed)
 	assert.Equal(t, []string{later.Key}, f.Files())
 	assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM doomed_blobs"))

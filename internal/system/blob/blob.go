@@ -54,13 +54,13 @@ type Store struct {
 // is created), or "s3://bucket/prefix?region=…&endpoint=…&use_path_style=true"
 // with credentials from AWS's usual environment variables and files. It sends no
 // request to an S3 server; see Check.
-func Open(_ context.Context, source string, options ...Option) (*Store, error) {
+func Open(_ context.Context, source string) (*Store, error) {
 	if strings.HasPrefix(source, "s3://") {
 		bucket, endpoint, err := openS3(source)
 		if err != nil {
 			return nil, fmt.Errorf("file store %s: %w", source, err)
 		}
-		s := Over(bucket, bucket.String(), options...)
+		s := Over(bucket, bucket.String())
 		s.endpoint = endpoint
 		return s, nil
 	}
@@ -71,30 +71,22 @@ func Open(_ context.Context, source string, options ...Option) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("file store %s: %w", source, classify(err))
 	}
-	return Over(dir, string(dir), options...), nil
+	return Over(dir, string(dir)), nil
 }
 
 // Over returns a store in a bucket that the caller has opened; several stores
 // may share one. name describes it in errors.
-func Over(bucket Bucket, name string, options ...Option) *Store {
-	s := &Store{bucket: bucket, name: name, limits: defaultLimits, observe: func(string, time.Duration, error) {}}
-	for _, set := range options {
-		set(s)
+func Over(bucket Bucket, name string) *Store {
+	return &Store{
+		bucket: bucket, name: name, limits: defaultLimits,
+		fault: func(string, string) error { return nil }, observe: func(string, time.Duration, error) {},
 	}
-	return s
 }
 
 // Inject makes every operation ("create", "write", "commit", "open", "delete",
 // "list") call fault first and return its error if it isn't nil. It is for
 // tests and must be called before the store is used.
 func (s *Store) Inject(fault func(op, key string) error) { s.fault = fault }
-
-func (s *Store) ask(op, key string) error {
-	if s.fault == nil {
-		return nil
-	}
-	return s.fault(op, key)
-}
 
 // Name describes the store: the folder's path or the bucket.
 func (s *Store) Name() string { return s.name }
@@ -201,7 +193,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
-	if err := w.store.ask("write", w.key); err != nil {
+	if err := w.store.fault("write", w.key); err != nil {
 		w.err = w.store.wrap("write", w.key, err)
 		return 0, w.err
 	}
@@ -300,7 +292,7 @@ func (r *reader) Close() error {
 func (s *Store) Local(ctx context.Context, key, tempDir string) (path string, release func(), err error) {
 	release = func() {}
 	if dir, is := s.bucket.(folder); is {
-		if err := s.ask("open", key); err != nil {
+		if err := s.fault("open", key); err != nil {
 			return "", release, s.wrap("open", key, err)
 		}
 		path = dir.path(key)
@@ -357,7 +349,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 // keys, until each returns an error. It includes unfinished temporary files of
 // a folder store, which are garbage once they are old.
 func (s *Store) List(ctx context.Context, prefix string, each func(Object) error) error {
-	if err := s.ask("list", prefix); err != nil {
+	if err := s.fault("list", prefix); err != nil {
 		return s.wrap("list", prefix, err)
 	}
 	g := newGuard(ctx)

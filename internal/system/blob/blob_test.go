@@ -194,7 +194,7 @@ func TestFailedWritesLeaveNothing(t *testing.T) {
 			_, err = w.Commit()
 			return err
 		}()
-		s.Inject(nil)
+		s.Inject(func(string, string) error { return nil })
 		found := keys(t, s, "")
 		s.Close()
 		if err == nil {

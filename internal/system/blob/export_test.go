@@ -2,7 +2,5 @@ package blob
 
 import "time"
 
-// WithLimits sets the limits of a store.
-func WithLimits(answer, transfer time.Duration) Option {
-	return func(s *Store) { s.limits = limits{answer: answer, transfer: transfer} }
-}
+// Limit sets the limits of a store.
+func (s *Store) Limit(answer, transfer time.Duration) { s.limits = limits{answer, transfer} }

@@ -98,9 +98,9 @@ func TestConcurrentClaimsHaveOneWinner(t *testing.T) {
 	assert.Equal(t, 1, won)
 }
 
-func s3At(t *testing.T, endpoint string, options ...blob.Option) *blob.Store {
+func s3At(t *testing.T, endpoint string) *blob.Store {
 	t.Helper()
-	s, err := blob.Open(t.Context(), outside.S3Store(endpoint, "files"), options...)
+	s, err := blob.Open(t.Context(), outside.S3Store(endpoint, "files"))
 	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -141,7 +141,8 @@ func TestF8StoreChecks(t *testing.T) {
 			if name == "silent" {
 				limit = time.Second
 			}
-			s := s3At(t, c.endpoint, blob.WithLimits(limit, limit))
+			s := s3At(t, c.endpoint)
+			s.Limit(limit, limit)
 			begun := time.Now()
 			err := s.Check(t.Context())
 			require.ErrorIs(t, err, blob.ErrUnavailable)
@@ -189,11 +190,13 @@ func TestF4StoreHangs(t *testing.T) {
 	t.Cleanup(func() { close(hold) })
 	var seen sync.Map
 	const limit = 300 * time.Millisecond
-	s := s3At(t, server.URL, blob.WithLimits(limit, limit), blob.WithObserver(func(op string, took time.Duration, err error) {
+	s := s3At(t, server.URL)
+	s.Limit(limit, limit)
+	s.Observe(func(op string, took time.Duration, err error) {
 		if err != nil {
 			seen.Store(op, took)
 		}
-	}))
+	})
 	put(t, s, "audio/a", []byte("x"))
 	w, err := s.Create(t.Context(), "audio/b")
 	require.NoError(t, err)

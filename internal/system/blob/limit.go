@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// Option configures a Store when it is opened.
-type Option func(*Store)
-
 // limits bound an operation, which otherwise fails with ErrUnavailable. They do
 // not apply to folders, because their system calls can't be interrupted.
 type limits struct {
@@ -21,11 +18,10 @@ type limits struct {
 // An S3 client uploads 5 MiB parts: the timeout requires 2 Mbit/s.
 var defaultLimits = limits{answer: 10 * time.Second, transfer: 20 * time.Second}
 
-// WithObserver calls observe after every create, commit, open and delete with
-// its duration and outcome. A missing file is not one.
-func WithObserver(observe func(op string, took time.Duration, err error)) Option {
-	return func(s *Store) { s.observe = observe }
-}
+// Observe makes the store call observe after every create, commit, open and
+// delete with its duration and outcome; a missing file is no failure. It must
+// be called before the store is used.
+func (s *Store) Observe(observe func(op string, took time.Duration, err error)) { s.observe = observe }
 
 // errSlow is the cause of a context that a guard canceled.
 var errSlow = errors.New("no response in time")
@@ -54,7 +50,7 @@ func (g guard) within(limit time.Duration, op func() error) error {
 
 // timed is within for an operation on a file, and calls the observer.
 func (s *Store) timed(g guard, op, key string, limit time.Duration, work func() error) error {
-	if err := s.ask(op, key); err != nil {
+	if err := s.fault(op, key); err != nil {
 		return s.wrap(op, key, err)
 	}
 	begun := time.Now()

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 
 	"gonum.org/v1/gonum/dsp/fourier"
@@ -14,9 +15,10 @@ import (
 // repeats: an announcement, a jingle, a refrain. Such a copy is recognized by
 // its waveform, which no second utterance has.
 const (
-	// echoRate is the sampling rate of the compared sound, echoHop the samples
-	// of a frame, and echoReach the frames compared on either side of one.
-	echoRate, echoHop, echoReach = 4000, echoRate / 50, 10
+	// echoHop is the samples of a frame, echoReach the frames compared on either
+	// side of one, and echoEach the distance of the samples by which lags are
+	// searched; they are then refined to one sample.
+	echoHop, echoReach, echoEach = audio.SampleRate / 50, 10, 4
 	// leastEcho is the least length and lag of a copy, in frames.
 	leastEcho = 50
 	// echoLikeness is the least correlation of a copy with its original: that
@@ -24,8 +26,8 @@ const (
 	echoLikeness = 0.8
 	// echoQuiet is the energy of a pause as a share of the mean.
 	echoQuiet = 0.02
-	// mostLags is the number of lags that are compared in a window, the most
-	// likely ones, and leastLag the least correlation of the window at one.
+	// mostLags is the number of lags that are compared before one has copies, the
+	// most likely ones, and leastLag the least correlation of the window at one.
 	mostLags, leastLag = 12, 0.04
 )
 
@@ -38,18 +40,18 @@ type Echo struct {
 // Distinct removes the stretches from windows whose sound repeats an earlier
 // stretch of the same window, and returns them in order.
 func Distinct(windows []Window, pcm *audio.PCM) (echoes []Echo) {
-	const samples, seconds = audio.SampleRate / echoRate * echoHop, float64(echoHop) / echoRate // of a frame
+	const seconds = float64(echoHop) / audio.SampleRate // of a frame
 	var f finder
 	for i, w := range windows {
 		list := f.copies(w, pcm)
 		for _, c := range list {
-			lag := float64(c.lag) / echoRate
+			lag := float64(c.lag) / audio.SampleRate
 			for from, to := float64(c.from)*seconds, float64(c.to)*seconds; from < to; from += lag {
 				echoes = append(echoes, Echo{w, from, min(from+lag, to), lag})
 			}
 		}
 		for _, c := range slices.Backward(list) {
-			windows[i] = windows[i].without(c.from*samples, c.to*samples)
+			windows[i] = windows[i].without(c.from*echoHop, c.to*echoHop)
 		}
 	}
 	return echoes
@@ -86,14 +88,14 @@ func Repeat(words []Word, echoes []Echo) []Word {
 }
 
 // copied is a stretch whose sound repeats an earlier one: its first frame, the
-// frame after it, and the lag in samples at echoRate.
+// frame after it, and the lag in samples.
 type copied struct{ from, to, lag int }
 
-// finder finds copies in one window after the other. Its memory of some 10 MB is
+// finder finds copies in one window after the other. Its memory of some 15 MB is
 // used again.
 type finder struct {
 	samples     []float32
-	sums, sound []float64
+	sound, left []float64 // the compared sound, and that without copies
 	padded      []float64
 	spectrum    []complex128
 	transform   *fourier.FFT
@@ -103,7 +105,7 @@ type finder struct {
 func (f *finder) copies(w Window, pcm *audio.PCM) (list []copied) {
 	f.samples = w.Samples(f.samples[:0], pcm)
 	sound := f.lowSound()
-	if len(sound) < 2*leastEcho*echoHop {
+	if len(sound) <= 2*leastEcho*echoHop {
 		return nil
 	}
 	c := comparison{sound: sound, own: make([]float64, len(sound)/echoHop+1)}
@@ -114,70 +116,99 @@ func (f *finder) copies(w Window, pcm *audio.PCM) (list []copied) {
 	c.quiet = echoQuiet * c.own[len(c.own)-1] / float64(len(c.own)-1)
 	c.pause = slices.Repeat([]bool{true}, len(c.own))
 	for _, s := range w.Spoken() {
-		const samples = audio.SampleRate / echoRate * echoHop
-		for i := s.Start/samples + 1; i < min(s.End/samples, len(c.pause)-1); i++ { // its borders are pauses
+		for i := s.Start/echoHop + 1; i < min(s.End/echoHop, len(c.pause)-1); i++ { // its borders are pauses
 			c.pause[i] = around(c.own, i, 1) < 3*c.quiet
 		}
 	}
-	lags := f.autocorrelation(sound)
-	least := leastLag * lags[0]
-	clear(lags[:leastEcho*echoHop])
-	for range mostLags {
-		lag := floats.MaxIdx(lags)
-		if lags[lag] <= least {
+	f.left = append(f.left[:0], sound...)
+	taken, lags := make([]bool, len(c.own)), f.autocorrelation()
+	const first = leastEcho * echoHop / echoEach
+	for tries := 0; tries < mostLags; tries++ {
+		at := first + floats.MaxIdx(lags[first:])
+		if lags[at] <= leastLag*lags[0] {
 			break
 		}
-		for _, c := range c.copies(lag) {
-			if !slices.ContainsFunc(list, func(o copied) bool { return c.from < o.to && o.from < c.to }) {
-				list = append(list, c)
-			}
+		before := len(list)
+		for _, n := range c.copies(f.refined(at * echoEach)) {
+			list = append(list, f.take(n, taken)...)
 		}
-		clear(lags[lag-echoHop/2 : min(lag+echoHop/2, len(lags))])
+		if len(list) == before {
+			clear(lags[at-echoHop/echoEach/2 : min(at+echoHop/echoEach/2, len(lags))])
+			continue
+		}
+		lags, tries = f.autocorrelation(), -1 // copies with other lags may now stand out
 	}
 	slices.SortFunc(list, func(a, b copied) int { return a.from - b.from })
+	return list
+}
+
+// take removes a copy from the sound and returns its parts that were not taken.
+func (f *finder) take(c copied, taken []bool) (list []copied) {
+	for i := c.from; i < c.to; i++ {
+		from := i
+		for ; i < c.to && !taken[i]; i++ {
+			taken[i] = true
+		}
+		if i-from >= echoReach {
+			list = append(list, copied{from, i, c.lag})
+			clear(f.left[from*echoHop : i*echoHop])
+		}
+	}
 	return list
 }
 
 // sized returns a slice of n values in the memory of s, if that suffices.
 func sized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
-// lowSound returns the samples at echoRate without the lowest frequencies, so
-// that hum and direct current do not correlate.
+// lowSound returns the sound without its lowest and highest frequencies, so that
+// hum and direct current do not correlate, and noise little.
 func (f *finder) lowSound() []float64 {
-	const each, mean = audio.SampleRate / echoRate, echoRate / 125
-	f.sums = sized(f.sums, len(f.samples)/each+1)
-	sums := f.sums
-	sums[0] = 0
-	for i := range len(sums) - 1 {
-		sums[i+1] = sums[i]
-		for _, x := range f.samples[i*each : (i+1)*each] {
-			sums[i+1] += float64(x)
-		}
+	const mean = audio.SampleRate / 125
+	f.sound = sized(f.sound, max(len(f.samples)-mean, 0)/echoHop*echoHop)
+	var long float64 // the sum of mean samples from i on
+	for _, x := range f.samples[:min(mean, len(f.samples))] {
+		long += float64(x)
 	}
-	f.sound = sized(f.sound, max(len(sums)-1-mean, 0)/echoHop*echoHop)
 	for i := range f.sound {
-		f.sound[i] = sums[i+mean/2+1] - sums[i+mean/2] - (sums[i+mean]-sums[i])/mean
+		var short float64
+		for _, x := range f.samples[i+mean/2 : i+mean/2+echoEach] {
+			short += float64(x)
+		}
+		f.sound[i] = short/echoEach - long/mean
+		long += float64(f.samples[i+mean]) - float64(f.samples[i])
 	}
 	return f.sound
 }
 
-// autocorrelation returns the correlation of a sound with itself at each lag
-// that leaves leastEcho frames, without normalization.
-func (f *finder) autocorrelation(sound []float64) []float64 {
-	size := 1
-	for size < 2*len(sound) {
-		size *= 2
-	}
+// autocorrelation returns the correlation of the sound left with itself at each
+// lag that leaves leastEcho frames, by echoEach samples, without normalization.
+func (f *finder) autocorrelation() []float64 {
+	n := len(f.left) / echoEach
+	size := 1 << bits.Len(uint(2*n-1))
 	if f.transform == nil || f.transform.Len() != size {
 		f.transform = fourier.NewFFT(size)
 	}
 	f.padded, f.spectrum = sized(f.padded, size), sized(f.spectrum, size/2+1)
-	clear(f.padded[copy(f.padded, sound):])
+	clear(f.padded)
+	for i := range n {
+		f.padded[i] = f.left[i*echoEach]
+	}
 	f.transform.Coefficients(f.spectrum, f.padded)
 	for i, c := range f.spectrum {
 		f.spectrum[i] = complex(real(c)*real(c)+imag(c)*imag(c), 0)
 	}
-	return f.transform.Sequence(f.padded, f.spectrum)[:len(sound)-leastEcho*echoHop]
+	return f.transform.Sequence(f.padded, f.spectrum)[:n-leastEcho*echoHop/echoEach]
+}
+
+// refined returns the lag next to one at which the sound left correlates most.
+func (f *finder) refined(lag int) (best int) {
+	most := math.Inf(-1)
+	for l := lag - echoEach + 1; l < lag+echoEach; l++ {
+		if x := floats.Dot(f.left[l:], f.left[:len(f.left)-l]); x > most {
+			best, most = l, x
+		}
+	}
+	return best
 }
 
 // comparison compares a window's sound with itself.

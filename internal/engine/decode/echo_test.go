@@ -3,6 +3,7 @@ package decode
 import (
 	"math"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -53,6 +54,7 @@ func TestDistinct(t *testing.T) {
 		{"different sentences", [][]float32{a, pause(0.2), b}, nil},
 		{"hum", [][]float32{hum}, nil},
 		{"silence", [][]float32{pause(9)}, nil},
+		{"too short for a copy", [][]float32{a, pause(0.008)}, nil},
 		{"six in a row", [][]float32{a, a, a, a, a, a}, []float64{2, 2, 2, 2, 2}},
 		{"six without pauses", [][]float32{loud, loud, loud, loud, loud, loud}, []float64{2, 2, 2, 2, 2}},
 		{"other pauses", [][]float32{a, pause(0.2), a, pause(0.41), a}, []float64{2.2, 4.61}},
@@ -78,6 +80,24 @@ func TestDistinct(t *testing.T) {
 			assert.InDelta(t, removed, before.SpeechSeconds()-windows[0].SpeechSeconds(), 0.3)
 		})
 	}
+}
+
+// TestDistinctOfManyLags: with a pause of its own before each, copies have many
+// lags, some of them a millisecond apart, and only the first remains.
+func TestDistinctOfManyLags(t *testing.T) {
+	a := sentence(1, 2)
+	x := slices.Clone(a)
+	for _, pause := range []int{1601, 1613, 3333, 1621, 5010} {
+		x = append(append(x, make([]float32, pause)...), a...)
+	}
+	pcm := audio.FromSamples(x)
+	windows := Pack([]audio.Span{{End: len(x)}}, pcm, PackOptions{})
+	removed := 0.0
+	for _, e := range Distinct(windows, pcm) {
+		removed += e.to - e.from
+	}
+	assert.InDelta(t, 10, removed, 0.3)
+	assert.InDelta(t, 2.4, windows[0].SpeechSeconds(), 0.5)
 }
 
 // TestRepeat: words in the original of a copy are copied with their distances,

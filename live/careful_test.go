@@ -63,8 +63,11 @@ func TestPauseIsRecognizedOnce(t *testing.T) {
 	assert.False(t, recognized(0.7, false))
 	assert.True(t, recognized(0.8, true), "a pause begins")
 	assert.False(t, recognized(9, true))
-	assert.False(t, recognized(9.1, false))
-	assert.True(t, recognized(9.4, false))
+	assert.False(t, recognized(9.25, false))
+	assert.True(t, recognized(9.31, false), "the machine is idle")
+	s.work.s.running = 1
+	assert.False(t, recognized(9.65, false))
+	assert.True(t, recognized(9.72, false))
 	assert.Zero(t, s.dropped.Load())
 }
 
@@ -74,10 +77,10 @@ func TestDropped(t *testing.T) {
 	s, u := bare(Options{}), &utterance{start: 1000}
 	for seconds, want := range map[float64]int{0.4: 0, 0.5: 1, 0.89: 1, 0.91: 2, 2.11: 5} {
 		s.at = u.start + int(seconds*audio.SampleRate)
-		assert.Equal(t, want, s.due(u), seconds)
+		assert.Equal(t, want, s.due(u, sketchEvery), seconds)
 	}
 	u.sketched = s.at
-	assert.Zero(t, s.due(u))
+	assert.Zero(t, s.due(u, sketchEvery))
 	s.dropped.Add(3)
 	for _, kind := range []spec.LiveKind{spec.LiveSound, spec.LivePartial, spec.LiveFinal} {
 		s.emit(Event{Kind: kind})

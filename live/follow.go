@@ -211,22 +211,24 @@ func (s *Session) pause() (samples int, ok bool) {
 }
 
 // sketchNext asks for the text of an open utterance if that is due: every
-// sketchEvery, and once in each pause.
+// sketchEvery, every sketchIdle while no work runs, and once in each pause.
 func (s *Session) sketchNext(u *utterance, resting bool) {
 	resting = resting && s.at-u.start >= leastSketch
 	if u.rested = u.rested && resting; u.rested {
 		u.sketched = s.at // there is nothing new
 	}
-	if n := s.due(u); (n > 0 || resting && !u.rested) && !s.work.pending(partials) {
+	n := s.due(u, sketchEvery)
+	if (n > 0 || resting && !u.rested || s.due(u, sketchIdle) > 0 && s.work.free()) && !s.work.pending(partials) {
 		s.dropped.Add(int64(max(n-1, 0)))
 		u.sketched, u.rested = s.at, resting
 		s.work.do(partials, task{s.at, func(cores int) { s.sketch(u, resting, cores) }})
 	}
 }
 
-// due returns how many recognitions of an open utterance are due.
-func (s *Session) due(u *utterance) int {
-	return (s.at - max(u.sketched, u.start+leastSketch-sketchEvery)) / sketchEvery
+// due returns how many recognitions of an open utterance are due, one every so
+// many samples.
+func (s *Session) due(u *utterance, every int) int {
+	return (s.at - max(u.sketched, u.start+leastSketch-every)) / every
 }
 
 // divide ends an utterance that is too long at its longest pause. open is where
@@ -252,7 +254,7 @@ func (s *Session) divide(open int, speaking bool) {
 func (s *Session) end(n int) {
 	u := s.current
 	s.current = nil
-	s.dropped.Add(int64(max(0, s.due(u))))
+	s.dropped.Add(int64(max(0, s.due(u, sketchEvery))))
 	rest := u.spans[n:]
 	u.spans = u.spans[:n:n]
 	s.speech = append(s.speech, u.spans)

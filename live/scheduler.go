@@ -93,6 +93,13 @@ func (c *client) pending(p priority) bool {
 	return len(c.queues[p]) > 0
 }
 
+// free reports whether no work runs, of any session.
+func (c *client) free() bool {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	return c.s.running == 0
+}
+
 // done returns the sample up to which all finals and sounds are done; at most at.
 func (c *client) done(at int) int {
 	c.s.mu.Lock()

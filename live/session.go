@@ -76,9 +76,10 @@ const (
 	// around is the sound before and after an utterance that recognizers may
 	// read.
 	around = audio.SampleRate
-	// sketchEvery is how often an open utterance is recognized, and leastSketch
-	// the least length of one.
+	// sketchEvery is how often an open utterance is recognized, sketchIdle how
+	// often if no session has other work, and leastSketch the least length of one.
 	sketchEvery = audio.SampleRate * 2 / 5
+	sketchIdle  = audio.SampleRate * 3 / 10
 	leastSketch = audio.SampleRate / 2
 	// shortestPause is the least pause (seconds) at which the voice activity
 	// detector cuts an utterance of the longest length: one of its windows.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/test/outside"
 )
 
@@ -43,7 +42,7 @@ type checker struct {
 }
 
 var contract = sync.OnceValues(func() (*checker, error) {
-	document, err := httpapi.Describe("")
+	document, err := describe("")
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +127,7 @@ type schema struct {
 
 func readDocument(t *testing.T) (doc document) {
 	t.Helper()
-	document, err := httpapi.Describe("")
+	document, err := describe("")
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(document.JSON, &doc))
 	return doc

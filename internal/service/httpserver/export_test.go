@@ -207,7 +207,7 @@ func checkMoney(t *testing.T, f *taskstest.Fixture, c *taskstest.Customer, a arc
 		var got transaction
 		require.NoError(t, json.Unmarshal([]byte(line), &got))
 		assert.Equal(t, transactionOf(list[i]), got)
-		if list[i].Type == billing.Deduction {
+		if list[i].Type == "deduction" {
 			charged -= list[i].Amount
 		}
 	}

@@ -1,6 +1,7 @@
 // Package httpserver serves the HTTP interface of the service: the endpoints,
 // fields, defaults, statuses, error codes and limits of the interface
-// specification. Package httpapi has its contract.
+// specification. Its contract is openapi.yaml, written by hand, with the options
+// of package spec; the tests check every response against it.
 //
 // It only translates between HTTP and the packages internal/service/tasks,
 // internal/service/accounts and billing. New returns a Server; its Handler
@@ -28,7 +29,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/doors/deepgram"
 	"github.com/otograph/otograph/internal/service/erasure"
@@ -123,7 +123,7 @@ type Server struct {
 	exports       *fairuse.Gate // exports of an account
 	limits        *cache[billing.Limits]
 	prices        *cache[billing.Prices]
-	document      httpapi.Document
+	document      apiDocument
 	mux           *http.ServeMux
 	log           *slog.Logger
 	classes       []byte
@@ -173,7 +173,7 @@ func New(cfg Config) (*Server, error) {
 	if s.tokens, err = newTokens(cfg.TokenKey); err != nil {
 		return nil, err
 	}
-	if s.document, err = httpapi.Describe(cfg.BasePath); err != nil {
+	if s.document, err = describe(cfg.BasePath); err != nil {
 		return nil, err
 	}
 	if s.classes, err = json.Marshal(spec.EventClasses()); err != nil {

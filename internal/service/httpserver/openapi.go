@@ -1,9 +1,4 @@
-// Package httpapi holds the contract of the service's HTTP interface:
-// openapi.yaml, written by hand, with the options of package spec.
-//
-// The endpoints are in internal/service/httpserver, whose tests check every
-// response against the contract; programs mount them through package service.
-package httpapi
+package httpserver
 
 import (
 	_ "embed"
@@ -20,8 +15,8 @@ import (
 //go:embed openapi.yaml
 var openapiYAML []byte
 
-// Document is the OpenAPI 3.1 document: openapi.yaml with spec's options.
-type Document struct {
+// apiDocument is the OpenAPI 3.1 document: openapi.yaml with spec's options.
+type apiDocument struct {
 	JSON       []byte // the document
 	HTML       []byte // its readable form: one page without scripts
 	PagePolicy string // the Content-Security-Policy of the page
@@ -32,14 +27,14 @@ type Document struct {
 // described holds the functions that return the document of a base, by base.
 var described sync.Map
 
-// Describe returns the document for endpoints below base; "" is "/v1". It is
+// describe returns the document for endpoints below base; "" is "/v1". It is
 // rendered once and shared: callers must not change it.
-func Describe(base string) (Document, error) {
-	once, _ := described.LoadOrStore(base, sync.OnceValues(func() (Document, error) { return describe(base) }))
-	return once.(func() (Document, error))()
+func describe(base string) (apiDocument, error) {
+	once, _ := described.LoadOrStore(base, sync.OnceValues(func() (apiDocument, error) { return render(base) }))
+	return once.(func() (apiDocument, error))()
 }
 
-func describe(base string) (d Document, err error) {
+func render(base string) (d apiDocument, err error) {
 	doc, err := parseOpenAPI(openapiYAML)
 	if err != nil {
 		return d, err
@@ -61,8 +56,8 @@ func describe(base string) (d Document, err error) {
 	for _, e := range (docs{root: doc}).endpoints() {
 		d.Queries[e.Path] = append([]string{}, d.Queries[e.Path]...)
 		for _, p := range (docs{root: doc}).parameterNodes(e) {
-			if text(p, "in") == "query" {
-				d.Queries[e.Path] = append(d.Queries[e.Path], text(p, "name"))
+			if scalar(p, "in") == "query" {
+				d.Queries[e.Path] = append(d.Queries[e.Path], scalar(p, "name"))
 			}
 		}
 	}

@@ -21,27 +21,21 @@ import (
 	"github.com/otograph/otograph/internal/system/backoff"
 )
 
-// Client calls one service with one API key. It is safe for concurrent use.
+// Client calls one service with one API key. It is safe for concurrent use; its
+// fields may be set before the first call.
 type Client struct {
-	base    string
-	key     string
-	http    *http.Client
-	retries int
+	// HTTP sends the requests; New sets http.DefaultClient.
+	HTTP *http.Client
+	// Retries is the most retries of a request that the service asks to repeat
+	// (429 rate_limited, 503); New sets 5.
+	Retries int
+
+	base, key string
 }
-
-// Option changes a Client.
-type Option func(*Client)
-
-// WithHTTP sets the HTTP client; the default is http.DefaultClient.
-func WithHTTP(c *http.Client) Option { return func(client *Client) { client.http = c } }
-
-// WithRetries sets the most retries of a request that the service asks to
-// repeat (429 rate_limited, 503). The default is 5; 0 disables retries.
-func WithRetries(n int) Option { return func(client *Client) { client.retries = n } }
 
 // New returns a client of the service. base is its address with the version
 // prefix ("https://asr.example.com/v1"), key an API key ("asr_…").
-func New(base, key string, options ...Option) (*Client, error) {
+func New(base, key string) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil {
 		return nil, fmt.Errorf("client: base address: %w", err)
@@ -49,11 +43,7 @@ func New(base, key string, options ...Option) (*Client, error) {
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fmt.Errorf("client: base address %q; expected http:// or https:// and a host", base)
 	}
-	c := &Client{base: strings.TrimSuffix(base, "/"), key: key, http: http.DefaultClient, retries: 5}
-	for _, o := range options {
-		o(c)
-	}
-	return c, nil
+	return &Client{HTTP: http.DefaultClient, Retries: 5, base: strings.TrimSuffix(base, "/"), key: key}, nil
 }
 
 // Error is a response with a status of 400 or above.
@@ -124,7 +114,7 @@ func (c *Client) retry(ctx context.Context, ask func() error) error {
 	for try := 0; ; try++ {
 		err := ask()
 		failed, ok := errors.AsType[*Error](err)
-		if !ok || !failed.Temporary() || try >= c.retries {
+		if !ok || !failed.Temporary() || try >= c.Retries {
 			return err
 		}
 		if !backoff.Sleep(ctx, min(max(failed.RetryAfter, time.Duration(1<<try)*100*time.Millisecond), longestPause)) {
@@ -146,7 +136,7 @@ func (c *Client) answer(ctx context.Context, method, path string, header http.He
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}

@@ -97,8 +97,9 @@ func TestErrorsContainTheResponse(t *testing.T) {
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answers[r.URL.Query().Get("status")](w) }))
 	defer srv.Close()
-	c, err := New(srv.URL, "asr_key", WithRetries(0), WithHTTP(srv.Client()))
+	c, err := New(srv.URL, "asr_key")
 	require.NoError(t, err)
+	c.HTTP, c.Retries = srv.Client(), 0
 	for name, want := range map[string]Error{
 		"balance": {402, "insufficient_balance", "not enough", 0}, "proxy": {502, "", "<h1>Bad gateway</h1>", 0}, "slow down": {429, "rate_limited", "slow down", 7 * time.Second},
 	} {
@@ -245,8 +246,9 @@ func TestFollowReconnectsToARestartedService(t *testing.T) {
 		"broken events": {[]any{"event: task\ndata: {\n\n", done}, nil, "event of task 7", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			client, err := New("http://asr.example.com/v1", "asr_key", WithRetries(0), WithHTTP(&http.Client{Transport: &answers{list: c.answers}}))
+			client, err := New("http://asr.example.com/v1", "asr_key")
 			require.NoError(t, err)
+			client.HTTP, client.Retries = &http.Client{Transport: &answers{list: c.answers}}, 0
 			from := time.Now()
 			var told []Status
 			var failed error

@@ -110,7 +110,7 @@ func (c *Client) Upload(ctx context.Context, audio io.Reader, s Submission) (Tas
 	}
 	sender := *c
 	if !seekable {
-		sender.retries = 0
+		sender.Retries = 0
 	}
 	return t, sender.send(ctx, http.MethodPost, "/tasks", s.header(), body, &t)
 }

@@ -1,6 +1,6 @@
 // Package service is the transcription service, to mount in a server:
 //
-//	s, err := service.Open(ctx, service.Config{Folder: dir, Engine: engine.New(p)})
+//	s, err := service.Open(ctx, service.Config{Folder: dir, Engine: engine.New(p, "1.0", nil)})
 //	http.Handle("/v1/", s.Handler())
 //	go s.Run(ctx)
 //

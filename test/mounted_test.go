@@ -35,7 +35,7 @@ func main() {
 	p, err := otograph.Open(demo.Models())
 	check(err)
 	s, err := service.Open(context.Background(), service.Config{
-		Folder: os.Args[1], Engine: engine.New(p),
+		Folder: os.Args[1], Engine: engine.New(p, "", nil),
 		TrustedProxies: []string{"127.0.0.1"}, KeepTasks: 24 * time.Hour,
 	})
 	check(err)

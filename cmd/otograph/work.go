@@ -75,7 +75,7 @@ func (c *workCmd) Run(ctx context.Context) error {
 	defer pipeline.Close()
 	config := service.Config{
 		Folder: state.Folder, Database: c.Database, Files: c.Blobs, DatabaseWait: c.DatabaseWait, DatabaseLimit: c.DatabaseLimit,
-		Engine:    engine.New(pipeline, engine.WithVersion(version), engine.WithLogger(log)),
+		Engine:    engine.New(pipeline, version, log),
 		KeepAudio: c.KeepAudio, StallTimeout: c.StallTimeout, Grace: c.Grace, Version: version, Logger: log,
 	}
 	if c.Live != "" {

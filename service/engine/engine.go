@@ -1,6 +1,6 @@
 // Package engine runs the tasks of a service with a pipeline:
 //
-//	s, err := service.Open(ctx, service.Config{Folder: dir, Engine: engine.New(p)})
+//	s, err := service.Open(ctx, service.Config{Folder: dir, Engine: engine.New(p, "1.0", nil)})
 //
 // It links the native libraries; package service does not.
 package engine
@@ -37,34 +37,16 @@ type Engine struct {
 	log      *slog.Logger
 }
 
-// Option configures an Engine.
-type Option func(*settings)
-
-type settings struct {
-	version string
-	log     *slog.Logger
-}
-
-// WithVersion sets the program's version; others do not continue its work.
-func WithVersion(version string) Option { return func(s *settings) { s.version = version } }
-
-// WithLogger sets the logger for tasks with unusual options; default none.
-func WithLogger(log *slog.Logger) Option { return func(s *settings) { s.log = log } }
-
 // New returns the engine of a pipeline, which the caller closes after the
-// service. Call it before Pipeline.Load and before the first run, because it
+// service. Programs of another version do not continue its work. It logs to log,
+// if that is not nil, what keeps voices from being recognized. Call it before Pipeline.Load and before the first run, because it
 // records the state of the models' files.
 //
 // To follow the interface's specification exactly, open the pipeline with
 // Cascade 0, NoConfidences and the OptimizedLanguages of package spec.
-func New(p *otograph.Pipeline, options ...Option) *Engine {
-	s := settings{log: slog.New(slog.DiscardHandler)}
-	for _, o := range options {
-		o(&s)
-	}
-	return &Engine{
-		pipeline: p, id: workID(p, s.version), voices: newVoiceModel(p.Models(), s.log), files: sizes(p.Models()), log: s.log,
-	}
+func New(p *otograph.Pipeline, version string, log *slog.Logger) *Engine {
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
+	return &Engine{pipeline: p, id: workID(p, version), voices: newVoiceModel(p.Models(), log), files: sizes(p.Models()), log: log}
 }
 
 // Available returns the capabilities of the models.

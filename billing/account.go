@@ -32,12 +32,12 @@ var (
 // for concurrent use.
 type Store struct {
 	pool  Querier
-	db    DB
+	db    database
 	clock func() time.Time
 }
 
-// DB is the database with the service's tables.
-type DB interface {
+// database is the database with the service's tables.
+type database interface {
 	// Write runs a transaction. It repeats fn if the database asks for a retry.
 	Write(ctx context.Context, fn func(tx *sql.Tx) error) error
 	// ForUpdate returns the clause that locks the rows of a SELECT.
@@ -47,7 +47,7 @@ type DB interface {
 }
 
 // New returns the store over d, which reads from pool. A nil clock is time.Now.
-func New(pool Querier, d DB, clock func() time.Time) *Store {
+func New(pool Querier, d database, clock func() time.Time) *Store {
 	if clock == nil {
 		clock = time.Now
 	}

@@ -18,9 +18,9 @@ type TransactionType string
 
 // The kinds of ledger entries.
 const (
-	Deduction TransactionType = "deduction"
-	Recharge  TransactionType = "recharge"
-	Refund    TransactionType = "refund"
+	deduction TransactionType = "deduction"
+	recharge  TransactionType = "recharge"
+	refund    TransactionType = "refund"
 )
 
 // maxAmount bounds a movement: a billion units, so that sums fit in int64.
@@ -41,12 +41,12 @@ type Transaction struct {
 
 // Recharge adds amount (> 0) to the balance.
 func (s *Store) Recharge(ctx context.Context, account string, amount Money, description string) (Transaction, error) {
-	return s.move(ctx, account, Recharge, amount, 1, description)
+	return s.move(ctx, account, recharge, amount, 1, description)
 }
 
 // Refund pays amount (> 0) back: the balance falls by it, even below zero.
 func (s *Store) Refund(ctx context.Context, account string, amount Money, description string) (Transaction, error) {
-	return s.move(ctx, account, Refund, amount, -1, description)
+	return s.move(ctx, account, refund, amount, -1, description)
 }
 
 func (s *Store) move(ctx context.Context, account string, kind TransactionType, amount, sign Money, description string) (t Transaction, err error) {
@@ -203,7 +203,7 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, account, task string, q 
 	case r.FromPacks > 0:
 		description += fmt.Sprintf("; %s of %s covered by resource packs", r.FromPacks, q.Total)
 	}
-	t, err := s.post(ctx, tx, Transaction{AccountID: account, TaskID: task, Type: Deduction, Amount: -rest, Description: description})
+	t, err := s.post(ctx, tx, Transaction{AccountID: account, TaskID: task, Type: deduction, Amount: -rest, Description: description})
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -244,8 +244,8 @@ func receipt(ctx context.Context, q Querier, task string) (Receipt, error) {
 // errNotSettled is returned when a task has not been charged.
 var errNotSettled = errors.New("task is not settled")
 
-// ReceiptOf returns how a task was charged, or an error if it was not.
-func (s *Store) ReceiptOf(ctx context.Context, task string) (Receipt, error) {
+// receiptOf returns how a task was charged, or an error if it was not.
+func (s *Store) receiptOf(ctx context.Context, task string) (Receipt, error) {
 	r, err := receipt(ctx, s.pool, task)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = errNotSettled
@@ -265,7 +265,7 @@ type Bill struct {
 
 // Bill returns the bill of a charged task.
 func (s *Store) Bill(ctx context.Context, account, task string) (Bill, error) {
-	r, err := s.ReceiptOf(ctx, task)
+	r, err := s.receiptOf(ctx, task)
 	if err != nil {
 		return Bill{}, err
 	}

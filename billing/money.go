@@ -95,18 +95,6 @@ func ParseMoney(text string) (Money, error) {
 	return Money(n), nil
 }
 
-// Factor is a number from 0 to 1 in ten-thousandths, in the format of Money.
-type Factor int64
-
-// String returns the factor with no more digits than it needs.
-func (f Factor) String() string { return Money(f).Number() }
-
-// MarshalJSON writes the factor as a JSON number with its exact digits.
-func (f Factor) MarshalJSON() ([]byte, error) { return Money(f).MarshalJSON() }
-
-// UnmarshalJSON accepts the same forms as Money's.
-func (f *Factor) UnmarshalJSON(data []byte) error { return (*Money)(f).UnmarshalJSON(data) }
-
 // share returns amount × numerator / denominator rounded half up. amount and numerator are not negative, denominator is
 // positive; ok is false when the product does not fit.
 func share(amount Money, numerator, denominator int64) (_ Money, ok bool) {

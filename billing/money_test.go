@@ -179,7 +179,7 @@ func TestQuoteFollowsTheFormula(t *testing.T) {
 		price := func(name string) Money { return Money(rapid.Int64Range(0, int64(maxPrice)).Draw(t, name)) }
 		p := Prices{
 			Standard: price("standard"), Optimized: price("zh_lite"), Diarize: price("diarize"), AudioEvents: price("events"),
-			BatchDiscount: Factor(rapid.Int64Range(0, int64(Unit)).Draw(t, "discount")),
+			BatchDiscount: Money(rapid.Int64Range(0, int64(Unit)).Draw(t, "discount")),
 		}
 		if rapid.Bool().Draw(t, "with a price for live") {
 			p.Live = new(price("live"))

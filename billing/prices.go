@@ -23,7 +23,7 @@ type Prices struct {
 	Diarize       Money     `json:"diarize_price_per_hour"`
 	AudioEvents   Money     `json:"audio_events_price_per_hour"`
 	Live          *Money    `json:"live_price_per_hour,omitempty"` // of live sessions, in place of Standard and Optimized; nil: the same as recordings
-	BatchDiscount Factor    `json:"batch_discount"`
+	BatchDiscount Money     `json:"batch_discount"`                // a factor from 0 to 1
 	ValidFrom     time.Time `json:"-"`
 	UpdatedAt     time.Time `json:"updated_at"` // when this state was entered, or installed with the store
 }
@@ -81,8 +81,8 @@ func (s *Store) SetPrices(ctx context.Context, p Prices, validFrom time.Time) (P
 			return Prices{}, fmt.Errorf("%w: %s is %s; want 0 to %s", errPrices, name, price.Number(), maxPrice.Number())
 		}
 	}
-	if p.BatchDiscount < 0 || p.BatchDiscount > Factor(Unit) {
-		return Prices{}, fmt.Errorf("%w: batch_discount is %s; want 0 to 1", errPrices, p.BatchDiscount)
+	if p.BatchDiscount < 0 || p.BatchDiscount > Unit {
+		return Prices{}, fmt.Errorf("%w: batch_discount is %s; want 0 to 1", errPrices, p.BatchDiscount.Number())
 	}
 	now := s.clock()
 	if validFrom.IsZero() {
@@ -111,15 +111,15 @@ type Usage struct {
 // Detail breaks a price down. Components that were off are nil. Settlements
 // store its JSON, which is also the specification's billing.detail.
 type Detail struct {
-	BasePricePerHour    Money   `json:"base_price_per_hour"`
-	BaseAmount          Money   `json:"base_amount"`
-	DiarizePricePerHour *Money  `json:"diarize_price_per_hour,omitempty"`
-	DiarizeAmount       *Money  `json:"diarize_amount,omitempty"`
-	EventsPricePerHour  *Money  `json:"events_price_per_hour,omitempty"`
-	EventsAmount        *Money  `json:"events_amount,omitempty"`
-	Subtotal            Money   `json:"subtotal"`
-	BatchDiscount       *Factor `json:"batch_discount,omitempty"` // batch tasks only; 0 means no discount
-	Total               Money   `json:"total"`
+	BasePricePerHour    Money  `json:"base_price_per_hour"`
+	BaseAmount          Money  `json:"base_amount"`
+	DiarizePricePerHour *Money `json:"diarize_price_per_hour,omitempty"`
+	DiarizeAmount       *Money `json:"diarize_amount,omitempty"`
+	EventsPricePerHour  *Money `json:"events_price_per_hour,omitempty"`
+	EventsAmount        *Money `json:"events_amount,omitempty"`
+	Subtotal            Money  `json:"subtotal"`
+	BatchDiscount       *Money `json:"batch_discount,omitempty"` // a factor, for batch tasks only; 0 means no discount
+	Total               Money  `json:"total"`
 }
 
 // Quote is the price of a usage.

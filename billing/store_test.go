@@ -414,7 +414,7 @@ func TestMoneyAlwaysAddsUp(t *testing.T) {
 						return
 					}
 					require.NoError(t, err)
-					r, err := s.ReceiptOf(ctx, task)
+					r, err := s.receiptOf(ctx, task)
 					require.NoError(t, err)
 					if was {
 						require.Equal(t, before, r.Quote.Total, "the first settlement remains")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -64,18 +63,13 @@ func (c *pricingCmd) Run(ctx context.Context) error {
 			target *billing.Money
 		}{
 			"standard": {c.Standard, &p.Standard}, "optimized": {c.Optimized, &p.Optimized},
-			"diarize": {c.Diarize, &p.Diarize}, "audio-events": {c.Events, &p.AudioEvents}, "live": {c.Live, p.Live},
+			"diarize": {c.Diarize, &p.Diarize}, "audio-events": {c.Events, &p.AudioEvents}, "live": {c.Live, p.Live}, "batch-discount": {c.BatchDiscount, &p.BatchDiscount},
 		} {
 			if set.text == "" {
 				continue
 			}
 			if *set.target, err = billing.ParseMoney(set.text); err != nil {
 				return &usageError{fmt.Errorf("--%s: %w", flag, err)}
-			}
-		}
-		if c.BatchDiscount != "" {
-			if err := json.Unmarshal([]byte(c.BatchDiscount), &p.BatchDiscount); err != nil {
-				return &usageError{fmt.Errorf("--batch-discount: %w", err)}
 			}
 		}
 		p, err = s.Billing.SetPrices(ctx, p, from)

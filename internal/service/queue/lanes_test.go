@@ -79,10 +79,10 @@ func TestBatchRunsWithin24Hours(t *testing.T) {
 			if c.BatchMode {
 				done++
 				worst = max(worst, clock.Sub(c.CreatedAt))
-				receipt, err := f.Billing().ReceiptOf(t.Context(), c.ID)
+				bill, err := f.Billing().Bill(t.Context(), c.AccountID, c.ID)
 				require.NoError(t, err)
-				require.NotNil(t, receipt.Quote.Detail.BatchDiscount)
-				assert.Equal(t, billing.Money(667), receipt.Quote.Total, "(0.60 + 0.10 + 0.10) / 60 × 10 minutes × 0.5")
+				require.NotNil(t, bill.Detail.BatchDiscount)
+				assert.Equal(t, billing.Money(667), bill.Amount, "(0.60 + 0.10 + 0.10) / 60 × 10 minutes × 0.5")
 			} else {
 				ordinary++
 			}

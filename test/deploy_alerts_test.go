@@ -1,4 +1,4 @@
-package deploy_test
+package test
 
 import (
 	"context"
@@ -79,7 +79,7 @@ type alert struct {
 
 func readAlerts(t *testing.T) (alerts []alert) {
 	t.Helper()
-	text, err := os.ReadFile("prometheus/rules.yml")
+	text, err := os.ReadFile("../deploy/prometheus/rules.yml")
 	require.NoError(t, err)
 	var file struct {
 		Groups []struct {
@@ -98,7 +98,7 @@ func TestF12AlertsUseExistingMetrics(t *testing.T) {
 	existing := registered(t)
 	page, err := os.ReadFile("../docs/alerts.md")
 	require.NoError(t, err)
-	tests, err := os.ReadFile("prometheus/rules_test.yml")
+	tests, err := os.ReadFile("../deploy/prometheus/rules_test.yml")
 	require.NoError(t, err)
 	alerts := readAlerts(t)
 	for _, a := range alerts {
@@ -121,7 +121,7 @@ func TestF12AlertsUseExistingMetrics(t *testing.T) {
 // title.
 func dashboardQueries(t *testing.T) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile("prometheus/dashboard.json")
+	text, err := os.ReadFile("../deploy/prometheus/dashboard.json")
 	require.NoError(t, err)
 	var board struct {
 		Panels []struct {
@@ -173,7 +173,7 @@ func TestF12Promtool(t *testing.T) {
 	require.NoError(t, err)
 	board := filepath.Join(t.TempDir(), "dashboard.yml")
 	require.NoError(t, os.WriteFile(board, text, 0o600))
-	for _, args := range [][]string{{"check", "rules", "prometheus/rules.yml"}, {"test", "rules", "prometheus/rules_test.yml"}, {"check", "rules", "--lint=none", board}} {
+	for _, args := range [][]string{{"check", "rules", "../deploy/prometheus/rules.yml"}, {"test", "rules", "../deploy/prometheus/rules_test.yml"}, {"check", "rules", "--lint=none", board}} {
 		out, err := exec.Command(promtool, args...).CombinedOutput()
 		assert.NoError(t, err, "promtool %v: %s", args, out)
 	}
@@ -181,7 +181,7 @@ func TestF12Promtool(t *testing.T) {
 
 // TestScaleQuery checks the metrics of the query by which KEDA scales workers.
 func TestScaleQuery(t *testing.T) {
-	text, err := os.ReadFile("kubernetes/keda/scaledobject.yaml")
+	text, err := os.ReadFile("../deploy/kubernetes/keda/scaledobject.yaml")
 	require.NoError(t, err)
 	query := regexp.MustCompile(`query: (.*)`).FindSubmatch(text)
 	require.Len(t, query, 2)

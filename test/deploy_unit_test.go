@@ -1,5 +1,4 @@
-// Package deploy_test checks the systemd unit and the container file.
-package deploy_test
+package test
 
 import (
 	"os"
@@ -19,7 +18,7 @@ func TestUnitIsHardened(t *testing.T) {
 	if err != nil {
 		t.Skip("systemd-analyze is not installed")
 	}
-	out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=15", "--no-pager", "otograph.service").CombinedOutput()
+	out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=15", "--no-pager", "../deploy/otograph.service").CombinedOutput()
 	require.NoError(t, err, "%s", out) // it fails above the threshold
 	assert.NotContains(t, string(out), "Unknown", "systemd knows every setting")
 	t.Log(regexp.MustCompile(`Overall exposure level.*`).FindString(string(out)))
@@ -29,7 +28,7 @@ func TestUnitIsHardened(t *testing.T) {
 // different address from the API's.
 func TestOpsAddressIsNotPublic(t *testing.T) {
 	for _, name := range []string{"otograph.service", "Dockerfile"} {
-		text, err := os.ReadFile(name)
+		text, err := os.ReadFile("../deploy/" + name)
 		require.NoError(t, err)
 		plain := strings.NewReplacer(`"`, "", ",", "").Replace(string(text))
 		assert.Regexp(t, `serve .*--ops-addr 127\.0\.0\.1:[0-9]+`, plain, name)
@@ -39,7 +38,7 @@ func TestOpsAddressIsNotPublic(t *testing.T) {
 // TestImage checks the properties of the container file that its builders rely
 // on.
 func TestImage(t *testing.T) {
-	text, err := os.ReadFile("Dockerfile")
+	text, err := os.ReadFile("../deploy/Dockerfile")
 	require.NoError(t, err)
 	dockerfile := string(text)
 	bases := regexp.MustCompile(`(?m)^FROM (\S+)`).FindAllStringSubmatch(dockerfile, -1)

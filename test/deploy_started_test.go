@@ -1,6 +1,6 @@
 //go:build long
 
-package deploy_test
+package test
 
 import (
 	"os"
@@ -33,9 +33,9 @@ func TestServiceStartsUnderTheUnit(t *testing.T) {
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o755))
-	require.NoError(t, exec.Command("cp", "-a", "../bin/otograph", "otograph.service", dir).Run())
+	require.NoError(t, exec.Command("cp", "-a", "../bin/otograph", "../deploy/otograph.service", dir).Run())
 	require.NoError(t, exec.Command("cp", "-a", "../third_party/native/lib", filepath.Join(dir, "lib")).Run())
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "task.json"), task(t), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "task.json"), bootedTask(t), 0o644))
 
 	boot := exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts", "--cgroup", "--net", "--mount-proc", "sh", "testdata/boot.sh", dir)
 	boot.Stdout, boot.Stderr = os.Stderr, os.Stderr
@@ -90,8 +90,8 @@ func TestServiceStartsUnderTheUnit(t *testing.T) {
 	assert.Equal(t, "success", strings.TrimSpace(out))
 }
 
-// task returns the request body for a task.
-func task(t *testing.T) []byte {
+// bootedTask returns the request body for a task.
+func bootedTask(t *testing.T) []byte {
 	t.Helper()
 	out, err := exec.Command("sh", "-c", `base64 -w0 ../testdata/conversation.flac | sed 's/.*/{"audio_filename":"r.flac","audio_base64":"&"}/'`).Output()
 	require.NoError(t, err)

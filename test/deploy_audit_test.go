@@ -1,4 +1,4 @@
-package deploy_test
+package test
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ func TestAuditFailsWithoutTheDatabase(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip(err)
 	}
-	cmd := exec.Command("bash", "release/audit.sh")
+	cmd := exec.Command("bash", "../deploy/release/audit.sh")
 	cmd.Env = append(os.Environ(), "GOVULNDB=file://"+t.TempDir(), "GO=false")
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError

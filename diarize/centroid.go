@@ -9,16 +9,8 @@ import (
 // centroids returns the normalized means of the vectors of each label; a label
 // without vectors has a zero row.
 func centroids(x matrix, labels []int, k int) matrix {
-	sum := make([]float64, k*x.dim)
-	for i, l := range labels {
-		row := sum[l*x.dim : (l+1)*x.dim]
-		for d, v := range x.row(i) {
-			row[d] += float64(v)
-		}
-	}
 	c := newMatrix(k, x.dim)
-	for l := range k {
-		row := sum[l*x.dim : (l+1)*x.dim]
+	for l, row := range totals(x, labels, k) {
 		length := math.Sqrt(floats.Dot(row, row))
 		if length == 0 {
 			continue
@@ -28,6 +20,20 @@ func centroids(x matrix, labels []int, k int) matrix {
 		}
 	}
 	return c
+}
+
+// totals returns the sums of the vectors of each label.
+func totals(x matrix, labels []int, k int) [][]float64 {
+	sums := make([][]float64, k)
+	for l := range sums {
+		sums[l] = make([]float64, x.dim)
+	}
+	for i, l := range labels {
+		for d, v := range x.row(i) {
+			sums[l][d] += float64(v)
+		}
+	}
+	return sums
 }
 
 // nearestCentroids labels every vector with the most similar centroid.

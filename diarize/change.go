@@ -2,6 +2,7 @@ package diarize
 
 import (
 	"context"
+	"slices"
 
 	"github.com/otograph/otograph/audio"
 )
@@ -25,13 +26,11 @@ type change struct {
 // refineChanges moves every change to the candidate where the stretches on its
 // two sides differ most, measured along the two known voices: the similarity of
 // the left side with the first voice and of the right side with the second,
-// minus the opposite similarities. All stretches of up to embedAtOnce changes
-// are embedded in one call.
+// minus the opposite similarities. The stretches of up to embedAtOnce changes are
+// embedded together.
 func refineChanges(ctx context.Context, e *Embeddings, centre matrix, changes []change) error {
 	type candidate struct{ at, left, right int } // left, right: index into spans
-	for len(changes) > 0 {
-		batch := changes[:min(len(changes), embedAtOnce)]
-		changes = changes[len(batch):]
+	for batch := range slices.Chunk(changes, embedAtOnce) {
 		var spans []audio.Span
 		candidates := make([][]candidate, len(batch))
 		for i, c := range batch {
@@ -52,10 +51,7 @@ func refineChanges(ctx context.Context, e *Embeddings, centre matrix, changes []
 				}
 			}
 		}
-		if len(spans) == 0 {
-			continue
-		}
-		vectors, err := embed(ctx, e.embedder, e.pcm, spans)
+		vectors, err := e.embed(ctx, spans)
 		if err != nil {
 			return err
 		}

@@ -140,23 +140,12 @@ func (e *Embeddings) settled(labels []int, k int, near [][]localWindow, opt Clus
 
 // result numbers the speakers by their first turn and counts their segments.
 func result(e *Embeddings, labels []int, k int, centre matrix, parts []piece) *Result {
-	number := make([]int, k)
-	for i := range number {
-		number[i] = -1
-	}
-	next := 0
+	order := make([]int, 0, len(parts)+k)
 	for _, p := range parts {
-		if number[p.speaker] < 0 {
-			number[p.speaker] = next
-			next++
-		}
+		order = append(order, p.speaker)
 	}
-	for i := range number { // a voice has no turn if all its turns overlap another voice
-		if number[i] < 0 {
-			number[i] = next
-			next++
-		}
-	}
+	// A voice has no turn if all its turns overlap another voice.
+	number := byFirstAppearance(append(order, counting(k)...))[len(parts):]
 	turns := func(parts []piece) []Turn {
 		out := make([]Turn, len(parts))
 		for i, p := range parts {

@@ -113,7 +113,7 @@ func TestWindows(t *testing.T) {
 		{"none left out", []audio.Span{span(0, 0.3), {Start: 8000, End: 8000}}, 0, []audio.Span{span(0, 0.3)}, []int{0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w, s := windows(c.speech, c.least)
+			w, s := windows(c.speech, c.least, false)
 			assert.Equal(t, c.windows, w)
 			assert.Equal(t, c.segment, s)
 		})
@@ -121,7 +121,7 @@ func TestWindows(t *testing.T) {
 }
 
 func TestWideWindows(t *testing.T) {
-	w, s := wideWindows([]audio.Span{span(0, 0.4), span(1, 2), span(3, 6), span(9, 10.6)}, 0.5)
+	w, s := windows([]audio.Span{span(0, 0.4), span(1, 2), span(3, 6), span(9, 10.6)}, 0.5, true)
 	assert.Equal(t, []audio.Span{span(1, 2), span(3, 4.5), span(4.5, 6), span(9, 9.8), span(9.8, 10.6)}, w)
 	assert.Equal(t, []int{1, 2, 2, 3, 3}, s)
 	assert.Equal(t, span(1, 2), middle(w[0], middleSamples), "a short window is embedded whole")

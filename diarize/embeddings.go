@@ -98,11 +98,11 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 			speech = solo
 		}
 	}
-	cut, most := windows, windowSamples
+	most := windowSamples
 	if out.wide {
-		cut, most = wideWindows, middleSamples
+		most = middleSamples
 	}
-	spans, segment := cut(speech, opt.MinSegment)
+	spans, segment := windows(speech, opt.MinSegment, out.wide)
 	if len(spans) == 0 && len(speech) > 0 {
 		longest := 0
 		for i, s := range speech {
@@ -122,7 +122,7 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 		for _, s := range spans[from:to] {
 			middles = append(middles, middle(s, most))
 		}
-		vectors, err := embed(ctx, e, pcm, middles)
+		vectors, err := out.embed(ctx, middles)
 		if err != nil {
 			return nil, err
 		}
@@ -141,22 +141,27 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 	return out, nil
 }
 
-// embed calls the embedder and checks its vectors.
-func embed(ctx context.Context, e Embedder, pcm *audio.PCM, spans []audio.Span) ([][]float32, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	vectors, err := e.Embed(ctx, pcm, spans)
-	if err != nil {
-		return nil, fmt.Errorf("diarize: embedding %d windows: %w", len(spans), err)
-	}
-	if len(vectors) != len(spans) {
-		return nil, fmt.Errorf("diarize: the embedder gave %d vectors for %d windows", len(vectors), len(spans))
-	}
-	for i, v := range vectors {
-		if len(v) != e.Dim() {
-			return nil, fmt.Errorf("diarize: the embedder gave a vector of %d numbers for window %d, expected %d", len(v), i, e.Dim())
+// embed calls the embedder, for embedAtOnce stretches at a time, and checks its
+// vectors.
+func (e *Embeddings) embed(ctx context.Context, spans []audio.Span) ([][]float32, error) {
+	all := make([][]float32, 0, len(spans))
+	for batch := range slices.Chunk(spans, embedAtOnce) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
+		vectors, err := e.embedder.Embed(ctx, e.pcm, batch)
+		if err != nil {
+			return nil, fmt.Errorf("diarize: embedding %d windows: %w", len(batch), err)
+		}
+		if len(vectors) != len(batch) {
+			return nil, fmt.Errorf("diarize: the embedder gave %d vectors for %d windows", len(vectors), len(batch))
+		}
+		for i, v := range vectors {
+			if len(v) != e.embedder.Dim() {
+				return nil, fmt.Errorf("diarize: the embedder gave a vector of %d numbers for window %d, expected %d", len(v), i, e.embedder.Dim())
+			}
+		}
+		all = append(all, vectors...)
 	}
-	return vectors, nil
+	return all, nil
 }

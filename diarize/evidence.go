@@ -120,7 +120,7 @@ func (e *evidence) join(a, b int) {
 
 // best returns the two groups that are most likely one voice, and their ratio;
 // −Inf if fewer than two remain.
-func (e *evidence) best() (next joined, ratio float64) {
+func (e *evidence) best() (next merge, ratio float64) {
 	ratio = math.Inf(-1)
 	for a := range e.size {
 		for b := a + 1; b < len(e.size) && e.size[a] > 0; b++ {
@@ -128,7 +128,7 @@ func (e *evidence) best() (next joined, ratio float64) {
 				continue
 			}
 			if r := e.ratio(a, b); r > ratio {
-				next, ratio = joined{a, b}, r
+				next, ratio = merge{a: a, b: b}, r
 			}
 		}
 	}
@@ -137,7 +137,7 @@ func (e *evidence) best() (next joined, ratio float64) {
 
 // voices joins the base clusters step by step, the most likely pair first, and
 // returns the number of groups that remain when no pair is likely one voice.
-func (s *sums) voices() (steps []joined, n int) {
+func (s *sums) voices() (steps []merge, n int) {
 	e := s.evidence()
 	n = len(s.count)
 	for len(steps) < len(s.count)-1 {

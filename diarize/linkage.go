@@ -20,8 +20,8 @@ func newMatrix(n, dim int) matrix {
 
 func (m matrix) row(i int) []float32 { return m.data[i*m.dim : (i+1)*m.dim : (i+1)*m.dim] }
 
-// merge is one step of an agglomeration: the clusters of the vectors a < b
-// become one, at the mean cosine sim between their members.
+// merge is one step of an agglomeration: the cluster of b becomes part of that
+// of a < b. sim is the mean cosine between their members, of averageLinkage.
 type merge struct {
 	a, b int
 	sim  float32
@@ -169,8 +169,8 @@ func (c *chain) block(x matrix, row, column int) {
 	}
 }
 
-// cut returns the labels of the n vectors when the agglomeration stops at k
-// clusters, numbered by first appearance.
+// cut returns the labels of the n vectors, or base clusters, when the
+// agglomeration stops at k clusters, numbered by first appearance.
 func cut(merges []merge, n, k int) []int {
 	labels := counting(n)
 	for _, m := range merges[:max(0, n-max(k, 1))] {

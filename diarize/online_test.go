@@ -51,7 +51,7 @@ func (t *talk) says(person int, seconds float64) *Embeddings {
 	s := audio.Span{Start: t.at, End: t.at + int(seconds*audio.SampleRate)}
 	t.at = s.End + audio.SampleRate/2
 	e := &Embeddings{Speech: []audio.Span{s}, vectors: matrix{dim: 64}}
-	e.Windows, e.Segment = windows(e.Speech, 0)
+	e.Windows, e.Segment = windows(e.Speech, 0, false)
 	for range e.Windows {
 		e.vectors.data = append(e.vectors.data, t.vector(t.people[person], 0.7)...)
 		e.vectors.n++

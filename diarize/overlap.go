@@ -102,18 +102,12 @@ func localVoices(ctx context.Context, e *Embeddings, known []piece, centre matri
 			}
 		}
 	}
-	for from := 0; from < len(spans); from += embedAtOnce {
-		to := min(from+embedAtOnce, len(spans))
-		vectors, err := embed(ctx, e.embedder, e.pcm, spans[from:to])
-		if err != nil {
-			return nil, err
-		}
-		for k, v := range vectors {
-			s := strangers[from+k]
-			voices[s.tile][s.local] = nearestFree(v, centre, voices[s.tile])
-		}
+	vectors, err := e.embed(ctx, spans)
+	for k, v := range vectors {
+		s := strangers[k]
+		voices[s.tile][s.local] = nearestFree(v, centre, voices[s.tile])
 	}
-	return voices, nil
+	return voices, err
 }
 
 // count counts, for each local speaker of a tile and each speaker, the samples

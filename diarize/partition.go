@@ -3,6 +3,7 @@ package diarize
 import (
 	"context"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -38,10 +39,7 @@ func partition(ctx context.Context, x matrix, windows []audio.Span, near [][]loc
 	// Cluster an evenly spaced sample; let the rest join.
 	m := max(min(opt.ExactWindows, sampleWindows), 2)
 	sample, spans := newMatrix(m, x.dim), make([]audio.Span, m)
-	number := make([]int, x.n)
-	for i := range number {
-		number[i] = -1
-	}
+	number := slices.Repeat([]int{-1}, x.n)
 	for i := range m {
 		from := i * x.n / m
 		number[from] = i
@@ -120,7 +118,7 @@ func (s *sums) choose(windows []audio.Span, opt ClusterOptions, least, most int)
 	if s.cosines.one > 0 {
 		var n int
 		if steps, n = s.voices(); number == 0 {
-			if group, k = s.joinWeak(s.groups(steps, max(n, least)), windows, enough, least); k <= most {
+			if group, k = s.joinWeak(cut(steps, finest, max(n, least)), windows, enough, least); k <= most {
 				return group, k
 			}
 			number = most
@@ -130,11 +128,11 @@ func (s *sums) choose(windows []audio.Span, opt ClusterOptions, least, most int)
 		for cutAt := most; cutAt <= finest; cutAt++ {
 			// No cosine is above 2, so only small groups and parts of one voice
 			// are joined.
-			if group, k = s.mergeWeak(s.groups(steps, cutAt), windows, enough, 2, most); k == most && s.smallest(group, k, windows) >= enough {
+			if group, k = s.mergeWeak(cut(steps, finest, cutAt), windows, enough, 2, most); k == most && s.smallest(group, k, windows) >= enough {
 				return group, k
 			}
 		}
-		return s.groups(steps, most), most
+		return cut(steps, finest, most), most
 	}
 	type candidate struct {
 		group      []int
@@ -144,7 +142,7 @@ func (s *sums) choose(windows []audio.Span, opt ClusterOptions, least, most int)
 	var candidates []candidate
 	best := -1.0
 	for cutAt := max(least, 2); cutAt <= finest; cutAt++ {
-		g, groups := s.mergeWeak(s.groups(steps, cutAt), windows, enough, opt.SameSpeakerCosine, least)
+		g, groups := s.mergeWeak(cut(steps, finest, cutAt), windows, enough, opt.SameSpeakerCosine, least)
 		if groups < 2 || groups > most {
 			continue
 		}
@@ -166,7 +164,7 @@ func (s *sums) choose(windows []audio.Span, opt ClusterOptions, least, most int)
 		}
 	}
 	if k < least { // no merged cut has between least and most groups
-		return s.groups(steps, least), least
+		return cut(steps, finest, least), least
 	}
 	return group, k
 }

@@ -56,13 +56,9 @@ func answered(ctx context.Context, e *Embeddings, parts []piece, centre matrix, 
 		}
 		list = append(list, p)
 	}
-	vectors := make([][]float32, 0, len(spans))
-	for from := 0; from < len(spans); from += embedAtOnce {
-		batch, err := embed(ctx, e.embedder, e.pcm, spans[from:min(from+embedAtOnce, len(spans))])
-		if err != nil {
-			return nil, err
-		}
-		vectors = append(vectors, batch...)
+	vectors, err := e.embed(ctx, spans)
+	if err != nil {
+		return nil, err
 	}
 	for _, p := range list {
 		for _, r := range p.spoken(vectors, centre) {

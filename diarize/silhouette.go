@@ -24,15 +24,9 @@ type sums struct {
 
 // newSums prepares the base partition (labels 0 … k−1).
 func newSums(x matrix, base []int, k int) *sums {
-	s := &sums{base: base, count: make([]int, k), total: make([][]float64, k), dots: make([]float64, x.n*k), self: make([]float64, x.n), gram: make([]float64, k*k)}
-	for c := range s.total {
-		s.total[c] = make([]float64, x.dim)
-	}
-	for i, c := range base {
+	s := &sums{base: base, count: make([]int, k), total: totals(x, base, k), dots: make([]float64, x.n*k), self: make([]float64, x.n), gram: make([]float64, k*k)}
+	for _, c := range base {
 		s.count[c]++
-		for d, v := range x.row(i) {
-			s.total[c][d] += float64(v)
-		}
 	}
 	for a, t := range s.total {
 		for b, u := range s.total[:a+1] {

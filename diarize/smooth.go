@@ -3,6 +3,8 @@ package diarize
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Costs of changing the speaker from one window to the next, in units of
@@ -40,12 +42,7 @@ func viterbi(x, centre matrix, cost []float64, scale float64) []int {
 	from := make([]int32, n*k)
 	score, next := make([]float64, k), make([]float64, k)
 	for i := range n {
-		best := 0
-		for l := 1; l < k; l++ {
-			if score[l] > score[best] {
-				best = l
-			}
-		}
+		best := floats.MaxIdx(score)
 		for l := range k {
 			prev := l
 			if change := score[best] - scale*cost[i]; i > 0 && change > score[l] {
@@ -60,11 +57,7 @@ func viterbi(x, centre matrix, cost []float64, scale float64) []int {
 		score, next = next, score
 	}
 	labels := make([]int, n)
-	for l := range k {
-		if score[l] > score[labels[n-1]] {
-			labels[n-1] = l
-		}
-	}
+	labels[n-1] = floats.MaxIdx(score)
 	for i := n - 1; i > 0; i-- {
 		labels[i-1] = int(from[i*k+labels[i]])
 	}

@@ -42,10 +42,7 @@ func pieces(ctx context.Context, e *Embeddings, labels []int, centre matrix) ([]
 	}
 
 	var out []piece
-	speaker := make([]int, len(e.Speech)) // per segment: the label of its first window
-	for s := range speaker {
-		speaker[s] = -1
-	}
+	speaker := slices.Repeat([]int{-1}, len(e.Speech)) // per segment: the label of its first window
 	for i := len(labels) - 1; i >= 0; i-- {
 		speaker[e.Segment[i]] = labels[i]
 	}

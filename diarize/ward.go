@@ -1,14 +1,11 @@
 package diarize
 
-// joined is a step from base clusters to coarser groups: b becomes part of a.
-type joined struct{ a, b int }
-
 // ward joins the base clusters step by step (J. H. Ward, "Hierarchical grouping
 // to optimize an objective function", 1963): each step joins the two groups
 // whose union adds least to the squared distances of the vectors from their
 // group's mean. Average linkage, which made the base clusters, splits off
 // outlying windows first, and two voices of real people last.
-func (s *sums) ward() []joined {
+func (s *sums) ward() []merge {
 	k := len(s.count)
 	size, dots := make([]float64, k), make([]float64, k*k)
 	for c, n := range s.count {
@@ -19,9 +16,9 @@ func (s *sums) ward() []joined {
 		n, m := size[a], size[b]
 		return n * m / (n + m) * (dots[a*k+a]/(n*n) + dots[b*k+b]/(m*m) - 2*dots[a*k+b]/(n*m))
 	}
-	out := make([]joined, 0, max(k-1, 0))
+	out := make([]merge, 0, max(k-1, 0))
 	for len(out) < k-1 {
-		best, least := joined{-1, -1}, 0.0
+		best, least := merge{a: -1}, 0.0
 		for a := range k {
 			if size[a] == 0 {
 				continue
@@ -31,7 +28,7 @@ func (s *sums) ward() []joined {
 					continue
 				}
 				if c := cost(a, b); best.a < 0 || c < least {
-					best, least = joined{a, b}, c
+					best, least = merge{a: a, b: b}, c
 				}
 			}
 		}
@@ -46,20 +43,4 @@ func (s *sums) ward() []joined {
 		out = append(out, best)
 	}
 	return out
-}
-
-// groups returns the group of each base cluster when n groups remain.
-func (s *sums) groups(steps []joined, n int) []int {
-	group := make([]int, len(s.count))
-	for c := range group {
-		group[c] = c
-	}
-	for _, j := range steps[:max(0, len(s.count)-max(n, 1))] {
-		for c, g := range group {
-			if g == j.b {
-				group[c] = j.a
-			}
-		}
-	}
-	return byFirstAppearance(group)
 }

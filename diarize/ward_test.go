@@ -21,11 +21,11 @@ func TestWard(t *testing.T) {
 	steps := s.ward()
 	require.Len(t, steps, 19)
 	for n := 1; n <= 20; n++ {
-		assert.Equal(t, n, distinct(s.groups(steps, n), n), "%d groups", n)
+		assert.Equal(t, n, distinct(cut(steps, 20, n), n), "%d groups", n)
 	}
 	labels := make([]int, x.n)
 	for i, c := range base {
-		labels[i] = s.groups(steps, 3)[c]
+		labels[i] = cut(steps, 20, 3)[c]
 	}
 	assert.GreaterOrEqual(t, agreement(labels, truth), 0.98)
 }

@@ -15,8 +15,9 @@ const (
 // windows cuts the speech segments of at least minSegment seconds: one up to a
 // window long is one window; a longer one is cut every hop, and its last window
 // is moved back to be complete and end with the segment. segment[i] is the
-// index in speech of window i. Windows are ordered as segments are.
-func windows(speech []audio.Span, minSegment float64) (spans []audio.Span, segment []int) {
+// index in speech of window i. Windows are ordered as segments are. Wide ones are
+// equal parts of a segment instead, of at most windowSamples.
+func windows(speech []audio.Span, minSegment float64, wide bool) (spans []audio.Span, segment []int) {
 	add := func(s, start, end int) {
 		spans = append(spans, audio.Span{Start: start, End: end})
 		segment = append(segment, s)
@@ -24,6 +25,13 @@ func windows(speech []audio.Span, minSegment float64) (spans []audio.Span, segme
 	for i, s := range speech {
 		// In seconds, with half a sample for the rounding of the bounds.
 		if s.Len() <= 0 || float64(s.Len())+0.5 < minSegment*audio.SampleRate {
+			continue
+		}
+		if wide {
+			n := (s.Len() + windowSamples - 1) / windowSamples
+			for k := range n {
+				add(i, s.Start+s.Len()*k/n, s.Start+s.Len()*(k+1)/n)
+			}
 			continue
 		}
 		if s.Len() <= windowSamples {
@@ -35,22 +43,6 @@ func windows(speech []audio.Span, minSegment float64) (spans []audio.Span, segme
 			add(i, start, start+windowSamples)
 		}
 		add(i, s.End-windowSamples, s.End)
-	}
-	return spans, segment
-}
-
-// wideWindows cuts the speech segments of at least minSegment seconds into equal
-// windows of at most windowSamples, numbered as in windows.
-func wideWindows(speech []audio.Span, minSegment float64) (spans []audio.Span, segment []int) {
-	for i, s := range speech {
-		if s.Len() <= 0 || float64(s.Len())+0.5 < minSegment*audio.SampleRate {
-			continue
-		}
-		n := (s.Len() + windowSamples - 1) / windowSamples
-		for k := range n {
-			spans = append(spans, audio.Span{Start: s.Start + s.Len()*k/n, End: s.Start + s.Len()*(k+1)/n})
-			segment = append(segment, i)
-		}
 	}
 	return spans, segment
 }

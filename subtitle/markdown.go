@@ -18,17 +18,17 @@ func writeMarkdown(w io.Writer, title string, cues []Cue) error {
 		fmt.Fprintf(out, "# %s\n", escapeMarkdown(title))
 	}
 	for i, p := range paragraphs(cues) {
-		p.text = textfile.Isolate(p.text)
+		p.Text = textfile.Isolate(p.Text)
 		if i > 0 || title != "" {
 			fmt.Fprintln(out)
 		}
 		switch {
-		case p.event:
-			fmt.Fprintf(out, "(%s) *%s*\n", mark(p.start), escapeMarkdown(p.text))
-		case p.speaker == "":
-			fmt.Fprintf(out, "(%s) %s\n", mark(p.start), escapeMarkdown(p.text))
+		case p.Event:
+			fmt.Fprintf(out, "(%s) *%s*\n", mark(p.Start), escapeMarkdown(p.Text))
+		case p.Speaker == "":
+			fmt.Fprintf(out, "(%s) %s\n", mark(p.Start), escapeMarkdown(p.Text))
 		default:
-			fmt.Fprintf(out, "**%s** (%s) %s\n", escapeMarkdown(p.speaker), mark(p.start), escapeMarkdown(p.text))
+			fmt.Fprintf(out, "**%s** (%s) %s\n", escapeMarkdown(p.Speaker), mark(p.Start), escapeMarkdown(p.Text))
 		}
 	}
 	return out.Flush()

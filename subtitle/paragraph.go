@@ -8,10 +8,10 @@ import (
 
 // paragraph is the uninterrupted speech of one speaker.
 type paragraph struct {
-	start   int64 // milliseconds
-	speaker string
-	text    string
-	event   bool
+	Start   int64 // milliseconds
+	Speaker string
+	Text    string
+	Event   bool
 }
 
 // longestParagraph is the number of bytes after which a paragraph ends with the
@@ -22,8 +22,8 @@ const longestParagraph = 1200
 func paragraphs(cues []Cue) []paragraph {
 	var out []paragraph
 	for _, c := range clean(cues) {
-		if n := len(out) - 1; n >= 0 && !c.Event && !out[n].event && out[n].speaker == c.Speaker && len(out[n].text) < longestParagraph {
-			out[n].text += spec.Separated(out[n].text, c.Text)
+		if n := len(out) - 1; n >= 0 && !c.Event && !out[n].Event && out[n].Speaker == c.Speaker && len(out[n].Text) < longestParagraph {
+			out[n].Text += spec.Separated(out[n].Text, c.Text)
 			continue
 		}
 		out = append(out, paragraph{milliseconds(c.Start), c.Speaker, c.Text, c.Event})

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/engine/dsp"
 )
 
 // The level at a border is measured in frames of 5 ms every 2.5 ms.
@@ -100,16 +101,7 @@ func levels(sound audio.Sound, from, to int) []float64 {
 	if to-from < frameLen {
 		return nil
 	}
-	x := sound.Samples(from, to)
-	out := make([]float64, 0, len(x)/frameHop)
-	for ; len(x) >= frameLen; x = x[frameHop:] {
-		var energy float64
-		for _, v := range x[:frameLen] {
-			energy += float64(v) * float64(v)
-		}
-		out = append(out, 10*math.Log10(energy/frameLen+1e-12))
-	}
-	return out
+	return dsp.Levels(sound.Samples(from, to), frameLen, frameHop)
 }
 
 // crossing returns where the interpolated probability crosses the threshold. A

@@ -1,10 +1,10 @@
 package wordtimes
 
 import (
-	"math"
 	"slices"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/engine/dsp"
 )
 
 const (
@@ -42,7 +42,7 @@ func newClock(samples []float32, speech []audio.Span) *clock {
 			spoken[f] = true
 		}
 	}
-	silence(spoken, levels(samples, total))
+	silence(spoken, dsp.Levels(samples, frame, frame))
 	c := &clock{at: make([]int, total+1)}
 	for f, is := range spoken {
 		k := len(c.frames)
@@ -76,19 +76,6 @@ func withoutSlivers(speech []audio.Span, samples int) []audio.Span {
 		speech = speech[1:]
 	}
 	return speech
-}
-
-// levels returns the power of each frame in decibels.
-func levels(samples []float32, total int) []float64 {
-	levels := make([]float64, total)
-	for f := range levels {
-		var sum float64
-		for _, v := range samples[f*frame : (f+1)*frame] {
-			sum += float64(v) * float64(v)
-		}
-		levels[f] = 10 * math.Log10(sum/frame+1e-12)
-	}
-	return levels
 }
 
 // silence removes the pauses that the levels show from the spoken frames.

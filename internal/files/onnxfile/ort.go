@@ -1,6 +1,7 @@
 package onnxfile
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 )
@@ -205,9 +206,8 @@ func (t *translator) integers(out *message, num uint64, vector []byte) {
 		t.fail("it has more than %d elements", mostElements)
 		return
 	}
-	b := buffer{data: vector, size: len(vector)}
-	for i := 0; i < len(vector); i += 8 {
-		out.number(num, int64(uint64(b.uint32(i))|uint64(b.uint32(i+4))<<32))
+	for number := range slices.Chunk(vector, 8) {
+		out.number(num, int64(binary.LittleEndian.Uint64(number)))
 	}
 }
 

@@ -125,51 +125,21 @@ func (w *ct2) variable(name string) (*values, error) {
 	return numbers.scaled(scales), nil
 }
 
-// ct2Names maps the endings of OpenAI's names to CTranslate2's, with the part
-// of the variable if it holds several tensors.
-var ct2Names = []struct {
-	end, name   string
-	part, parts int64
-}{
-	{"cross_attn_ln", "attention/layer_norm", 0, 1},
-	{"cross_attn.query", "attention/linear_0", 0, 1},
-	{"cross_attn.key", "attention/linear_1", 0, 2},
-	{"cross_attn.value", "attention/linear_1", 1, 2},
-	{"cross_attn.out", "attention/linear_2", 0, 1},
-	{"attn_ln", "self_attention/layer_norm", 0, 1},
-	{"attn.query", "self_attention/linear_0", 0, 3},
-	{"attn.key", "self_attention/linear_0", 1, 3},
-	{"attn.value", "self_attention/linear_0", 2, 3},
-	{"attn.out", "self_attention/linear_1", 0, 1},
-	{"mlp_ln", "ffn/layer_norm", 0, 1},
-	{"mlp.0", "ffn/linear_0", 0, 1},
-	{"mlp.2", "ffn/linear_1", 0, 1},
-	{"encoder.conv1", "encoder/conv1", 0, 1},
-	{"encoder.conv2", "encoder/conv2", 0, 1},
-	{"encoder.ln_post", "encoder/layer_norm", 0, 1},
-	{"decoder.ln", "decoder/layer_norm", 0, 1},
-	{"decoder.token_embedding", "decoder/embeddings", 0, 1},
-}
-
 func (w *ct2) find(name string) (*values, error) {
 	if side, ok := strings.CutSuffix(name, ".positional_embedding"); ok {
 		return w.variable(side + "/position_encodings/encodings")
 	}
-	stem, last := name[:strings.LastIndexByte(name, '.')], name[strings.LastIndexByte(name, '.')+1:]
-	for _, n := range ct2Names {
-		prefix, ok := strings.CutSuffix(stem, n.end)
-		if !ok || prefix != "" && !strings.HasSuffix(prefix, ".") {
-			continue
-		}
-		if side, layer, ok := strings.Cut(strings.TrimSuffix(prefix, "."), ".blocks."); ok {
-			prefix = side + "/layer_" + layer + "/"
-		}
-		if strings.HasSuffix(n.name, "layer_norm") {
-			last = map[string]string{"weight": "gamma", "bias": "beta"}[last]
-		}
-		return w.part(prefix+n.name+"/"+last, n.part, n.parts)
+	n, prefix, last := named(name)
+	if n == nil {
+		return nil, fmt.Errorf("%w: %s: no variable is known for %s", models.ErrBroken, w.path, name)
 	}
-	return nil, fmt.Errorf("%w: %s: no variable is known for %s", models.ErrBroken, w.path, name)
+	if side, layer, ok := strings.Cut(strings.TrimSuffix(prefix, "."), ".blocks."); ok {
+		prefix = side + "/layer_" + layer + "/"
+	}
+	if strings.HasSuffix(n.ct2, "layer_norm") {
+		last = map[string]string{"weight": "gamma", "bias": "beta"}[last]
+	}
+	return w.part(prefix+n.ct2+"/"+last, n.part, n.parts)
 }
 
 // part returns part i of n equal parts of a variable.

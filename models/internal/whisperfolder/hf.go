@@ -144,29 +144,16 @@ func (w *hf) tensor(name string) (*values, error) {
 }
 
 func (w *hf) find(name string) (*values, error) {
-	name = hfNames.Replace(name)
+	if side, ok := strings.CutSuffix(name, ".positional_embedding"); ok {
+		name = side + ".embed_positions.weight"
+	} else if n, prefix, last := named(name); n != nil {
+		name = strings.Replace(prefix, ".blocks.", ".layers.", 1) + n.hf + "." + last
+	}
 	if _, bare := w.tensors["encoder.conv1.weight"]; !bare { // saved with the projection
 		name = "model." + name
 	}
-	if stem, ok := strings.CutSuffix(name, "embed_positions"); ok {
-		name = stem + "embed_positions.weight"
-	}
 	return w.tensor(name)
 }
-
-// hfNames replaces OpenAI's names with the names in transformers.
-var hfNames = strings.NewReplacer(
-	".blocks.", ".layers.",
-	".cross_attn.query.", ".encoder_attn.q_proj.", ".cross_attn.key.", ".encoder_attn.k_proj.",
-	".cross_attn.value.", ".encoder_attn.v_proj.", ".cross_attn.out.", ".encoder_attn.out_proj.",
-	".cross_attn_ln.", ".encoder_attn_layer_norm.",
-	".attn.query.", ".self_attn.q_proj.", ".attn.key.", ".self_attn.k_proj.",
-	".attn.value.", ".self_attn.v_proj.", ".attn.out.", ".self_attn.out_proj.",
-	".attn_ln.", ".self_attn_layer_norm.",
-	".mlp.0.", ".fc1.", ".mlp.2.", ".fc2.", ".mlp_ln.", ".final_layer_norm.",
-	".ln_post.", ".layer_norm.", ".ln.", ".layer_norm.",
-	".positional_embedding", ".embed_positions", ".token_embedding.", ".embed_tokens.",
-)
 
 // rest checks that the projection equals the embedding, that keys have no bias,
 // and that no other tensor remains unread.

@@ -1,6 +1,8 @@
 package whisperfolder
 
 import (
+	_ "embed" // the names
+	"fmt"
 	"strings"
 
 	"github.com/otograph/otograph/internal/files/ggmlfile"
@@ -25,4 +27,33 @@ func kindOf(t ggmlfile.Tensor, large int) int {
 		return large
 	}
 	return ggmlfile.TensorF16
+}
+
+// namesText has a line per group of tensors: the ending of OpenAI's name, then
+// the name of transformers, and the variable of CTranslate2 with the part of it,
+// because one variable may hold several groups.
+//
+//go:embed names.txt
+var namesText string
+
+// group is a line of namesText.
+type group struct {
+	end, hf, ct2 string
+	part, parts  int64
+}
+
+// named returns the group of a tensor with OpenAI's name, what is before the
+// group's ending, and the last word of the name; nil for an unknown tensor.
+func named(name string) (g *group, prefix, last string) {
+	at := strings.LastIndexByte(name, '.')
+	for line := range strings.Lines(namesText) {
+		g = new(group)
+		if _, err := fmt.Sscan(line, &g.end, &g.hf, &g.ct2, &g.part, &g.parts); err != nil {
+			panic(err) // impossible: the lines are embedded
+		}
+		if prefix, ok := strings.CutSuffix(name[:at], g.end); ok && (prefix == "" || strings.HasSuffix(prefix, ".")) {
+			return g, prefix, name[at+1:]
+		}
+	}
+	return nil, "", ""
 }

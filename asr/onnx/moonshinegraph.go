@@ -127,19 +127,19 @@ func (g *moonshineGraph) weights(name string, transpose bool) []string {
 // has, in 8 bits, and adds its bias if it has one.
 func (g *moonshineGraph) linear(x string, modules ...string) string {
 	for _, m := range modules {
-		node, ok := g.parts.Nodes[g.root+m+"/MatMul_quant"]
+		inputs, ok := g.parts.Nodes[g.root+m+"/MatMul_quant"]
 		if !ok {
-			node = g.parts.Nodes[g.root+m+"/MatMul"]
+			inputs = g.parts.Nodes[g.root+m+"/MatMul"]
 		}
-		if len(node.Inputs) < 2 {
+		if len(inputs) < 2 {
 			continue
 		}
-		name, transposed := strings.CutSuffix(node.Inputs[1], "_transposed")
+		name, transposed := strings.CutSuffix(inputs[1], "_transposed")
 		if transposed {
 			name += "_merged_0"
 		}
 		name = strings.TrimSuffix(strings.TrimSuffix(name, "_add_tensor"), "_quantized")
-		inputs := append([]string{x}, g.weights(name, transposed)...)
+		inputs = append([]string{x}, g.weights(name, transposed)...)
 		if bias := strings.ReplaceAll(m, "/", ".") + ".bias"; g.stored(bias) != "" {
 			inputs = append(inputs, g.float(bias))
 		}
@@ -202,7 +202,7 @@ func moonshineEncoder(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 	flat = g.Op("InstanceNormalization", []string{flat, one, zero}, onnxfile.AttrFloat("epsilon", epsilon))
 	x = g.Op("Reshape", []string{flat, g.Op("Shape", []string{x})})
 	for _, op := range []string{"Mul", "Add"} {
-		name := slices.Concat(p.Nodes["/groupnorm/"+op].Inputs, []string{"", ""})[1]
+		name := slices.Concat(p.Nodes["/groupnorm/"+op], []string{"", ""})[1]
 		g.missing = g.missing || len(p.Tensors[name].Floats()) == 0
 		x = g.Op(op, []string{x, g.Const(p.Tensors[name])})
 	}

@@ -33,7 +33,7 @@ func madeUpParts(signed bool) (encoder, decoder *onnxfile.Parts, table weightTab
 	r := rand.New(rand.NewPCG(3, 4))
 	table = weightTable{}
 	parts := func() *onnxfile.Parts {
-		return &onnxfile.Parts{Nodes: map[string]onnxfile.Node{}, Tensors: map[string]onnxfile.Tensor{
+		return &onnxfile.Parts{Nodes: map[string][]string{}, Tensors: map[string]onnxfile.Tensor{
 			"onnx::Expand_1": onnxfile.Floats([]int64{1, int64(len(testFrequencies)), 1}, testFrequencies...),
 		}}
 	}
@@ -72,7 +72,7 @@ func madeUpParts(signed bool) (encoder, decoder *onnxfile.Parts, table weightTab
 		if signed {
 			node, ending = "/MatMul", "_add_tensor"
 		}
-		p.Nodes[root+module+node] = onnxfile.Node{Inputs: []string{"x", stem + ending}}
+		p.Nodes[root+module+node] = []string{"x", stem + ending}
 		whole(p, stem, strings.Trim(root+module, "/"), in, out)
 	}
 	w := int64(testWidth)
@@ -82,7 +82,7 @@ func madeUpParts(signed bool) (encoder, decoder *onnxfile.Parts, table weightTab
 	float(encoder, "conv2.bias", 0.1, 2*w)
 	float(encoder, "conv3.bias", 0.1, w)
 	for _, op := range []string{"Mul", "Add"} {
-		encoder.Nodes["/groupnorm/"+op] = onnxfile.Node{Inputs: []string{"x", "onnx::" + op}}
+		encoder.Nodes["/groupnorm/"+op] = []string{"x", "onnx::" + op}
 		float(encoder, "onnx::"+op, 1, w, 1)
 	}
 	float(encoder, "layer_norm.weight", 1, w)

@@ -108,8 +108,7 @@ var titles = map[string]bool{
 
 // EndsSentence reports whether a sentence ends between two words or texts.
 func EndsSentence(word, next string) bool {
-	word = strings.TrimSpace(word)
-	word = strings.TrimRightFunc(word, func(r rune) bool { return unicode.In(r, unicode.Pe, unicode.Pf) || r == '"' || r == '\'' })
+	word = unclosed(strings.TrimSpace(word))
 	end, size := utf8.DecodeLastRuneInString(word)
 	first := firstSolid(next)
 	switch end {

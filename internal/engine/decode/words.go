@@ -322,15 +322,13 @@ func Align(words []Word, from, to float64, speech []audio.Span) {
 }
 
 func endsClause(text string) bool {
-	for i := len(text); i > 0; {
-		r, size := utf8.DecodeLastRuneInString(text[:i])
-		if unicode.In(r, unicode.Pe, unicode.Pf) || r == '"' || r == '\'' {
-			i -= size
-			continue
-		}
-		return unicode.Is(unicode.P, r)
-	}
-	return false
+	r, _ := utf8.DecodeLastRuneInString(unclosed(text))
+	return unicode.Is(unicode.P, r)
+}
+
+// unclosed returns a text without the closing marks at its end.
+func unclosed(text string) string {
+	return strings.TrimRightFunc(text, func(r rune) bool { return unicode.In(r, unicode.Pe, unicode.Pf) || r == '"' || r == '\'' })
 }
 
 // shortest is the minimum length of a word in seconds.

@@ -128,7 +128,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		"ORT format":         {[]byte("....ORTM"), "truncated"},
 		"length over end":    {binary.AppendUvarint(binary.AppendUvarint(nil, 7<<3|2), 1<<62), "in the middle"},
 		"length wraps":       {binary.AppendUvarint(binary.AppendUvarint(nil, 7<<3|2), 1<<64-1), "in the middle"},
-		"endless number":     {bytes.Repeat([]byte{0xff}, 64), "ten bytes"},
+		"endless number":     {bytes.Repeat([]byte{0xff}, 64), "overflows"},
 		"no outputs":         {bytes.Join([][]byte{num(1, 8), msg(8, num(2, 17)), msg(7, tensorValue(11, "x", Float32, 1))}, nil), "no output"},
 		"no operator set":    {append(num(1, 8), msg(7, output)...), "operator set"},
 		"no format version":  {append(msg(8, num(2, 17)), msg(7, output)...), "format version 0"},

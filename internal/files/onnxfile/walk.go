@@ -86,7 +86,7 @@ type walk struct {
 	// visit, if set, is called for each stored dense tensor, and visitNode for
 	// each node, also of nested graphs and functions.
 	visit     func(t tensor, data field) error
-	visitNode func(name string, n Node)
+	visitNode func(name string, inputs []string)
 }
 
 func (w *walk) model(c wire) error {
@@ -268,7 +268,7 @@ func (w *walk) node(f field, depth int) error {
 		return fmt.Errorf("more than %d of them", maxNodes)
 	}
 	var name, output string
-	var n Node
+	var inputs []string
 	err := f.each(func(f field) (err error) {
 		switch {
 		case f.num == 5:
@@ -277,7 +277,7 @@ func (w *walk) node(f field, depth int) error {
 		case f.num == 1:
 			var input string
 			input, err = f.text(maxName)
-			n.Inputs = append(n.Inputs, input)
+			inputs = append(inputs, input)
 		case f.num == 2 && output == "": // comes before the attributes
 			output, err = f.text(maxName)
 		case f.num == 3:
@@ -286,7 +286,7 @@ func (w *walk) node(f field, depth int) error {
 		return err
 	})
 	if err == nil && w.visitNode != nil {
-		w.visitNode(name, n)
+		w.visitNode(name, inputs)
 	}
 	return err
 }

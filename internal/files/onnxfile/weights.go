@@ -38,21 +38,19 @@ func Half(h uint16) float32 {
 	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 }
 
-// Parts holds the nodes and the stored tensors of a model and of the branches of
-// its If nodes, by name. If several have the same name, it holds the first.
+// Parts holds the nodes, as the names of their inputs, and the stored tensors of
+// a model and of the branches of its If nodes, by name. If several have the same
+// name, it holds the first.
 type Parts struct {
-	Nodes   map[string]Node
+	Nodes   map[string][]string
 	Tensors map[string]Tensor
 }
-
-// Node is an operator with the names of its inputs.
-type Node struct{ Inputs []string }
 
 // ReadParts reads the parts of a model in ONNX's format. The tensors share its
 // bytes. A tensor whose data is external or in several pieces is left out.
 // Errors wrap ErrInvalid.
 func ReadParts(model []byte) (*Parts, error) {
-	p := &Parts{map[string]Node{}, map[string]Tensor{}}
+	p := &Parts{map[string][]string{}, map[string]Tensor{}}
 	if IsORT(model) {
 		return nil, fmt.Errorf("%w: expected ONNX's format, found ONNX Runtime's", ErrInvalid)
 	}
@@ -63,9 +61,9 @@ func ReadParts(model []byte) (*Parts, error) {
 			}
 			return nil
 		},
-		visitNode: func(name string, n Node) {
+		visitNode: func(name string, inputs []string) {
 			if _, ok := p.Nodes[name]; !ok {
-				p.Nodes[name] = n
+				p.Nodes[name] = inputs
 			}
 		},
 	}

@@ -1,6 +1,7 @@
 package onnxfile
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -61,24 +62,17 @@ const (
 
 func (c *wire) more() bool { return c.at < c.end }
 
-func (c *wire) varint() (uint64, error) {
-	var v uint64
-	for shift := 0; shift < 64; shift += 7 {
-		if c.at >= c.end {
-			return 0, errCutOff
-		}
-		b, err := c.src.byteAt(c.at)
-		if err != nil {
-			return 0, err
-		}
-		c.at++
-		v |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			return v, nil
-		}
+// ReadByte implements io.ByteReader for varint.
+func (c *wire) ReadByte() (byte, error) {
+	if c.at >= c.end {
+		return 0, errCutOff
 	}
-	return 0, errors.New("a number is longer than ten bytes")
+	b, err := c.src.byteAt(c.at)
+	c.at++
+	return b, err
 }
+
+func (c *wire) varint() (uint64, error) { return binary.ReadUvarint(c) }
 
 // field is a message's field: its number, and its varint or its bytes' range.
 type field struct {

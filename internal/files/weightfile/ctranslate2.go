@@ -56,7 +56,7 @@ func CTranslate2Spec(head []byte) (string, bool) {
 // each, its name, rank, dimensions, type, size and data. From version 3 on, the
 // number of aliases follows with, for each, its name and its variable's name.
 func ReadCTranslate2(file io.ReaderAt, size int64) (*CTranslate2, error) {
-	r := reader{NewReader(file, size, readAhead)}
+	r := NewReader(file, size, readAhead)
 	m := &CTranslate2{Version: r.Uint32(), Variables: map[string]Tensor{}, Aliases: map[string]string{}}
 	if r.Err == nil && (m.Version < oldest || m.Version > newest) {
 		return nil, fmt.Errorf("%w: expected binary version %d to %d, found %d", ErrInvalid, oldest, newest, m.Version)
@@ -79,7 +79,7 @@ func ReadCTranslate2(file io.ReaderAt, size int64) (*CTranslate2, error) {
 	return m, nil
 }
 
-func (m *CTranslate2) variables(r reader) {
+func (m *CTranslate2) variables(r *Reader) {
 	n := r.Uint32()
 	if n > maxTensors {
 		r.fail("expected at most %d variables, found %d", maxTensors, n)
@@ -98,7 +98,7 @@ func (m *CTranslate2) variables(r reader) {
 	}
 }
 
-func (m *CTranslate2) aliases(r reader) {
+func (m *CTranslate2) aliases(r *Reader) {
 	n := r.Uint32()
 	if n > maxTensors {
 		r.fail("expected at most %d aliases, found %d", maxTensors, n)
@@ -128,17 +128,14 @@ func (m *CTranslate2) Find(name string) (Tensor, bool) {
 // readAhead is the size of one read; a variable's data after it is skipped.
 const readAhead = 512
 
-// reader reads the parts of a file.
-type reader struct{ *Reader }
-
-func (r reader) fail(format string, args ...any) {
+func (r *Reader) fail(format string, args ...any) {
 	if r.Err == nil {
 		r.Err = fmt.Errorf("at byte %d: %w", r.At, fmt.Errorf(format, args...))
 	}
 }
 
 // text reads a string, whose length includes a final zero.
-func (r reader) text() string {
+func (r *Reader) text() string {
 	n := int64(r.Uint16())
 	if n < 1 || n > maxName {
 		r.fail("expected a name of 1 to %d bytes, found %d", maxName, n)
@@ -151,7 +148,7 @@ func (r reader) text() string {
 }
 
 // variable reads a variable after its name, and skips its data.
-func (r reader) variable(name string, version uint32) (v Tensor) {
+func (r *Reader) variable(name string, version uint32) (v Tensor) {
 	rank := r.Uint8()
 	if rank > maxRank {
 		r.fail("variable %.100q: expected at most %d dimensions, found %d", name, maxRank, rank)

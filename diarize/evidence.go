@@ -40,13 +40,17 @@ type evidence struct {
 	alike []float64 // [group × group]: mean cosine of the windows, less that of two voices
 	size  []float64 // windows
 	noise float64   // variance of a window around its voice, per direction
+
+	settled int // the first groups, which are never joined with each other
+
+	observations, own []float64 // per group, from measure: its independent ones; its log likelihood as a voice
 }
 
 // evidence returns the base clusters for comparison.
 func (s *sums) evidence() *evidence {
 	k := len(s.count)
 	two := s.twoVoices()
-	e := &evidence{alike: make([]float64, k*k), size: make([]float64, k), noise: max(1-s.cosines.one, 0.01) / voiceDirections}
+	e := &evidence{alike: make([]float64, k*k), size: make([]float64, k), noise: noise(s.cosines)}
 	for a, n := range s.count {
 		e.size[a] = float64(n)
 		for b, m := range s.count {
@@ -55,6 +59,9 @@ func (s *sums) evidence() *evidence {
 	}
 	return e
 }
+
+// noise returns the variance of a window around its voice, per direction.
+func noise(c cosines) float64 { return max(1-c.one, 0.01) / voiceDirections }
 
 // twoVoices returns the usual cosine of two voices: the recording's, where the
 // segmenter hears enough of them at once, else the stated one.
@@ -84,10 +91,16 @@ func parted(x matrix, windows []audio.Span, near [][]localWindow) (p pairs) {
 	return p
 }
 
-// worth returns the independent observations of a group.
-func (e *evidence) worth(g int) float64 {
-	n := windowWorth * e.size[g]
-	return n / (1 + n/(mostWorth*min(1, manyWindows/floats.Sum(e.size))))
+// measure updates the observations of the groups, and their likelihoods.
+func (e *evidence) measure() {
+	k := len(e.size)
+	most := mostWorth * min(1, manyWindows/floats.Sum(e.size))
+	e.observations, e.own = make([]float64, k), make([]float64, k)
+	for g, size := range e.size {
+		n := windowWorth * size
+		e.observations[g] = n / (1 + n/most)
+		e.own[g] = e.likelihood(e.alike[g*k+g], e.observations[g])
+	}
 }
 
 // likelihood returns the log likelihood of n observations of one voice with a
@@ -100,10 +113,10 @@ func (e *evidence) likelihood(square, n float64) float64 {
 // ratio returns the log likelihood ratio of groups a and b being one voice
 // rather than two.
 func (e *evidence) ratio(a, b int) float64 {
-	k, n, m := len(e.size), e.worth(a), e.worth(b)
+	k, n, m := len(e.size), e.observations[a], e.observations[b]
 	aa, bb, ab := e.alike[a*k+a], e.alike[b*k+b], e.alike[a*k+b]
 	both := (n*n*aa + m*m*bb + 2*n*m*ab) / ((n + m) * (n + m))
-	return e.likelihood(both, n+m) - e.likelihood(aa, n) - e.likelihood(bb, m)
+	return e.likelihood(both, n+m) - e.own[a] - e.own[b]
 }
 
 // join makes b part of a.
@@ -122,8 +135,9 @@ func (e *evidence) join(a, b int) {
 // −Inf if fewer than two remain.
 func (e *evidence) best() (next merge, ratio float64) {
 	ratio = math.Inf(-1)
+	e.measure()
 	for a := range e.size {
-		for b := a + 1; b < len(e.size) && e.size[a] > 0; b++ {
+		for b := max(a+1, e.settled); b < len(e.size) && e.size[a] > 0; b++ {
 			if e.size[b] == 0 {
 				continue
 			}

@@ -2,7 +2,6 @@ package diarize
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/otograph/otograph/audio"
@@ -11,24 +10,24 @@ import (
 
 // Online names voices while a sound grows. A voice gets a number, from 0 on,
 // once it has spoken for numberedAfter seconds, and keeps it: no number ever
-// belongs to another voice. A Change reports where an earlier answer was wrong.
-// It is not safe for concurrent use.
+// belongs to another voice. A Change reports where an earlier answer was wrong,
+// in the last minute of speech. It is not safe for concurrent use.
 type Online struct {
-	all    Embeddings // of all utterances so far
-	labels []int      // per window: the index of its voice
-	shown  []int      // per window: the number that was reported; −1 none
-	voices []onlineVoice
-	next   int // the next number
-	least  float64
-	most   int
-	opt    ClusterOptions
-	due    int // windows from which on Revise clusters again
+	recent  Embeddings // the last windows, and their speech
+	seconds []float64  // per window: speech that the one before does not have
+	labels  []int      // per window: the index of its voice; −1 none yet
+	shown   []int      // per window: the number that was reported; −1 none
+	voices  []onlineVoice
+	known   [][]float32 // per number: the sum of its voice's vectors when it last spoke
+	most    int
+	cosines cosines
 }
 
 // onlineVoice is a voice of an Online.
 type onlineVoice struct {
-	sum     []float32 // of its windows' vectors
-	seconds float64   // of its speech
+	sum     []float32 // of the vectors of its settled windows
+	windows int       // that are settled
+	seconds float64   // of their speech
 	number  int       // −1: it has not spoken for long enough
 }
 
@@ -43,87 +42,207 @@ const (
 	// numberedAfter is the speech, in seconds, after which a voice gets its
 	// number.
 	numberedAfter = 1.5
-	// ownShare is the least cosine of a voice with one of its windows, as a
-	// share of the cosine from which two voices are one: a window of 1.5 s says
-	// less than a whole voice.
-	ownShare = 0.8
-	// reviseGrowth is by how much the windows grow until they are clustered
-	// again, and leastRevise the number of windows for the first time: in less
-	// than a minute of speech, Cluster takes voices of few words for others.
-	reviseGrowth, leastRevise = 1.25, 80
+	// recentWindows is the number of windows whose voices may still change: a
+	// minute of speech. Earlier ones are settled, and their voices stay apart.
+	recentWindows = 80
+	// settledWorth is the most windows that settled ones of a voice count for.
+	settledWorth = 20
+	// An embedder that states no cosines has usualCosine of its cosine of one
+	// voice as the middle of the usual ones of one voice and two, and
+	// usualSpread on each side, as the embedded one does.
+	usualCosine, usualSpread = 0.8, 0.15
 )
 
-// NewOnline returns an Online for the voices of an embedder.
+// NewOnline returns an Online for the voices of an embedder, at most
+// opt.NumSpeakers or opt.MaxSpeakers.
 func NewOnline(e Embedder, opt ClusterOptions) (*Online, error) {
 	if err := opt.validate(false); err != nil {
 		return nil, err
 	}
-	opt.SameSpeakerCosine = cmp.Or(opt.SameSpeakerCosine, e.SameSpeaker(), DefaultSameSpeaker)
-	opt = opt.filled()
-	most := cmp.Or(opt.NumSpeakers, opt.MaxSpeakers)
-	return &Online{all: Embeddings{embedder: e, vectors: matrix{dim: e.Dim()}}, least: ownShare * opt.SameSpeakerCosine, most: most, opt: opt, due: leastRevise}, nil
+	o := &Online{recent: Embeddings{vectors: matrix{dim: e.Dim()}}, most: cmp.Or(opt.NumSpeakers, opt.filled().MaxSpeakers)}
+	if o.cosines.one, o.cosines.two = e.Cosines(); o.cosines.one == 0 {
+		middle := usualCosine * cmp.Or(opt.SameSpeakerCosine, e.SameSpeaker(), DefaultSameSpeaker)
+		o.cosines = cosines{middle + usualSpread, middle - usualSpread}
+	}
+	return o, nil
 }
 
 // Add takes the next utterance, from Embed without a segmenter, and returns its
 // turns. A turn whose voice has no number yet has the Speaker −1.
 func (o *Online) Add(e *Embeddings) []Turn {
-	first, segments := len(o.labels), len(o.all.Speech)
-	o.all.Speech = append(o.all.Speech, e.Speech...)
-	o.all.Windows = append(o.all.Windows, e.Windows...)
-	o.all.vectors.data = append(o.all.vectors.data, e.vectors.data...)
-	o.all.vectors.n += e.vectors.n
-	for _, s := range e.Segment {
-		o.all.Segment = append(o.all.Segment, segments+s)
+	o.settle(len(o.labels) + len(e.Windows) - recentWindows)
+	first, segments := len(o.labels), len(o.recent.Speech)
+	o.recent.Speech = append(o.recent.Speech, e.Speech...)
+	o.recent.vectors.data = append(o.recent.vectors.data, e.vectors.data...)
+	o.recent.vectors.n += e.vectors.n
+	covered := 0
+	for i, w := range e.Windows {
+		o.recent.Windows = append(o.recent.Windows, w)
+		o.recent.Segment = append(o.recent.Segment, segments+e.Segment[i])
+		o.seconds = append(o.seconds, o.recent.seconds(w.End-max(w.Start, covered)))
+		o.labels, o.shown = append(o.labels, -1), append(o.shown, -1)
+		covered = w.End
 	}
-	for i := first; i < o.all.vectors.n; i++ {
-		o.labels = append(o.labels, o.voice(i))
-		o.shown = append(o.shown, -1)
-	}
+	o.group()
+	o.number()
 	for i := first; i < len(o.labels); i++ {
 		o.shown[i] = o.voices[o.labels[i]].number
 	}
 	return o.turns(first)
 }
 
-// voice returns the voice of a window, perhaps a new one, and adds the window
-// to it.
-func (o *Online) voice(i int) int {
-	v := o.all.vectors.row(i)
-	mean := slices.Clone(v) // with the windows that overlap it: they share its voice
-	for _, j := range []int{i - 1, i + 1} {
-		if j >= 0 && j < o.all.vectors.n && o.all.Segment[j] == o.all.Segment[i] {
-			for d, x := range o.all.vectors.row(j) {
-				mean[d] += x / 2
+// heard returns the voices with their windows that are not settled.
+func (o *Online) heard() []onlineVoice {
+	list := slices.Clone(o.voices)
+	for k := range list {
+		list[k].sum = slices.Clone(list[k].sum)
+	}
+	for i, l := range o.labels {
+		list[l].add(o.recent.vectors.row(i))
+		list[l].seconds += o.seconds[i]
+	}
+	return list
+}
+
+// number gives voices their numbers: that of a like voice which has joined
+// another one, or the next.
+func (o *Online) number() {
+	list := o.heard()
+	held := make([]bool, len(o.known)+len(list))
+	for _, v := range list {
+		if v.number >= 0 {
+			held[v.number] = true
+		}
+	}
+	for k, v := range list {
+		if v.number < 0 && v.seconds >= numberedAfter-1e-3 {
+			least := o.cosines.one
+			if len(o.known) == o.most {
+				least = -2
+			}
+			for n, x := range o.known {
+				if cosine := Similarity(x, v.sum); !held[n] && cosine > least {
+					v.number, least = n, cosine
+				}
+			}
+			if v.number < 0 {
+				v.number, o.known = len(o.known), append(o.known, nil)
+			}
+		}
+		if o.voices[k].number = v.number; v.number >= 0 {
+			held[v.number], o.known[v.number] = true, v.sum
+		}
+	}
+}
+
+// settle leaves the first n windows, of those with a voice, to their voices.
+func (o *Online) settle(n int) {
+	n = min(max(n, 0), len(o.labels))
+	r := &o.recent
+	for i, l := range o.labels[:n] {
+		v := &o.voices[l]
+		v.add(r.vectors.row(i))
+		v.windows++
+		v.seconds += o.seconds[i]
+	}
+	segments := len(r.Speech)
+	if n < len(o.labels) {
+		segments = r.Segment[n]
+	}
+	r.Speech, r.Windows, r.Segment = r.Speech[segments:], r.Windows[n:], r.Segment[n:]
+	for i := range r.Segment {
+		r.Segment[i] -= segments
+	}
+	r.vectors.data = r.vectors.data[n*r.vectors.dim:]
+	r.vectors.n -= n
+	o.seconds, o.labels, o.shown = o.seconds[n:], o.labels[n:], o.shown[n:]
+}
+
+func (v *onlineVoice) add(x []float32) {
+	for d, y := range x {
+		v.sum[d] += y
+	}
+}
+
+// group gives each window its voice by evidence: the voices with settled windows
+// and the single windows are joined. A group without settled windows is the
+// voice with which it has most windows in common, or a new one.
+func (o *Online) group() {
+	var sums [][]float32
+	var size []float64
+	var voice []int // per group: the index of its voice; −1 none yet
+	for k, v := range o.voices {
+		if v.windows > 0 {
+			sums, size, voice = append(sums, v.sum), append(size, float64(v.windows)), append(voice, k)
+		}
+	}
+	settled := len(sums)
+	for i := range o.labels {
+		sums, size, voice = append(sums, o.recent.vectors.row(i)), append(size, 1), append(voice, -1)
+	}
+	k := len(sums)
+	e := &evidence{alike: make([]float64, k*k), size: size, noise: noise(o.cosines), settled: settled}
+	for a, x := range sums {
+		for b, y := range sums {
+			e.alike[a*k+b] = float64(dot1(x, y))/(size[a]*size[b]) - o.cosines.two
+		}
+	}
+	for g := range settled {
+		size[g] = min(size[g], settledWorth)
+	}
+	group := counting(k)
+	for left := k; left > 1; left-- {
+		next, ratio := e.best()
+		if ratio < leastEvidence && left <= o.most {
+			break
+		}
+		e.join(next.a, next.b)
+		for i, g := range group {
+			if g == next.b {
+				group[i] = next.a
 			}
 		}
 	}
-	best, cosine := -1, 0.0
-	for k, known := range o.voices {
-		if c := Similarity(mean, known.sum); best < 0 || c > cosine {
-			best, cosine = k, c
+	o.keep(group[settled:], voice)
+	var list []onlineVoice
+	index := make([]int, k) // per group: of its voice in list, plus one
+	for _, g := range group {
+		if index[g] == 0 {
+			v := onlineVoice{sum: make([]float32, o.recent.vectors.dim), number: -1}
+			if voice[g] >= 0 {
+				v = o.voices[voice[g]]
+			}
+			list = append(list, v)
+			index[g] = len(list)
 		}
 	}
-	if best < 0 || cosine < o.least && len(o.voices) < o.most {
-		best = len(o.voices)
-		o.voices = append(o.voices, onlineVoice{sum: make([]float32, o.all.vectors.dim), number: -1})
+	for i, g := range group[settled:] {
+		o.labels[i] = index[g] - 1
 	}
-	o.hear(best, i)
-	return best
+	o.voices = list
 }
 
-// hear adds a window to a voice, which may get its number.
-func (o *Online) hear(k, i int) {
-	voice, w := &o.voices[k], o.all.Windows[i]
-	for d, x := range o.all.vectors.row(i) {
-		voice.sum[d] += x
+// keep gives the groups of the windows that have no voice the voices without
+// settled windows with which they have most windows in common.
+func (o *Online) keep(group, voice []int) {
+	n := len(o.voices)
+	common := make([]int, len(voice)*n)
+	for i, l := range o.labels {
+		if l >= 0 && voice[group[i]] < 0 && o.voices[l].windows == 0 {
+			common[group[i]*n+l]++
+		}
 	}
-	if i > 0 {
-		w.Start = max(w.Start, min(o.all.Windows[i-1].End, w.End))
-	}
-	voice.seconds += o.all.seconds(w.Len())
-	if voice.number < 0 && voice.seconds >= numberedAfter-1e-3 {
-		voice.number = o.next
-		o.next++
+	for len(common) > 0 {
+		at := slices.Index(common, slices.Max(common))
+		if common[at] == 0 {
+			break
+		}
+		voice[at/n] = at % n
+		for i := range common {
+			if i/n == at/n || i%n == at%n {
+				common[i] = 0
+			}
+		}
 	}
 }
 
@@ -132,7 +251,7 @@ func (o *Online) hear(k, i int) {
 func (o *Online) turns(first int) (out []Turn) {
 	for i := first; i < len(o.labels); i++ {
 		start, end := o.reach(i).Seconds()
-		if n := len(out); n > 0 && out[n-1].Speaker == o.shown[i] && o.all.Segment[i] == o.all.Segment[i-1] {
+		if n := len(out); n > 0 && out[n-1].Speaker == o.shown[i] && o.recent.Segment[i] == o.recent.Segment[i-1] {
 			out[n-1].End = end
 			continue
 		}
@@ -144,12 +263,12 @@ func (o *Online) turns(first int) (out []Turn) {
 // reach returns the part of a window's segment that is nearer to it than to the
 // other windows.
 func (o *Online) reach(i int) audio.Span {
-	out := o.all.Speech[o.all.Segment[i]]
-	middle := func(j int) int { return (o.all.Windows[j].Start + o.all.Windows[j].End) / 2 }
-	if i > 0 && o.all.Segment[i-1] == o.all.Segment[i] {
+	out := o.recent.Speech[o.recent.Segment[i]]
+	middle := func(j int) int { return (o.recent.Windows[j].Start + o.recent.Windows[j].End) / 2 }
+	if i > 0 && o.recent.Segment[i-1] == o.recent.Segment[i] {
 		out.Start = (middle(i-1) + middle(i)) / 2
 	}
-	if i+1 < len(o.labels) && o.all.Segment[i+1] == o.all.Segment[i] {
+	if i+1 < len(o.labels) && o.recent.Segment[i+1] == o.recent.Segment[i] {
 		out.End = (middle(i) + middle(i+1)) / 2
 	}
 	return out
@@ -174,60 +293,13 @@ func (o *Online) Changes() (out []Change) {
 	return out
 }
 
-// Revise clusters all windows again, as Cluster does, once there are a quarter
-// more than at the last time. A cluster keeps the number of the voice with
-// which it has most windows in common.
-func (o *Online) Revise(ctx context.Context) error {
-	if len(o.labels) < o.due {
-		return nil
-	}
-	labels, k, err := label(ctx, &o.all, o.opt)
-	if err != nil {
-		return err
-	}
-	o.due = int(reviseGrowth * float64(len(o.labels)))
-	common := make([]int, k*len(o.voices))
-	for i, l := range labels {
-		common[l*len(o.voices)+o.labels[i]]++
-	}
-	numbers := slices.Repeat([]int{-1}, k)
-	for {
-		at := 0
-		for i, n := range common {
-			if n > common[at] {
-				at = i
-			}
-		}
-		if len(common) == 0 || common[at] == 0 {
-			break
-		}
-		cluster, old := at/len(o.voices), at%len(o.voices)
-		numbers[cluster] = o.voices[old].number
-		for i := range common {
-			if i/len(o.voices) == cluster || i%len(o.voices) == old {
-				common[i] = 0
-			}
-		}
-	}
-	o.labels, o.voices = labels, nil
-	for _, n := range numbers {
-		o.voices = append(o.voices, onlineVoice{sum: make([]float32, o.all.vectors.dim), number: n})
-	}
-	for i, l := range labels {
-		o.hear(l, i)
-	}
-	return nil
-}
-
 // Speakers returns the voices by number; one that has joined another has no
 // Embedding.
 func (o *Online) Speakers() []Speaker {
-	out := make([]Speaker, o.next)
-	for _, v := range o.voices {
-		if v.number >= 0 {
-			x := slices.Clone(v.sum)
-			voices.Normalize(x)
-			out[v.number].Embedding = x
+	out := make([]Speaker, len(o.known))
+	for _, v := range o.heard() {
+		if v.number >= 0 && voices.Normalize(v.sum) {
+			out[v.number].Embedding = v.sum
 		}
 	}
 	return out

@@ -239,13 +239,8 @@ func (s *Session) names() map[string]string {
 	return s.run.Names(s.run.Known, &stages.Findings{Speakers: &diarize.Result{Speakers: s.text.voices.Speakers()}})
 }
 
-// correct clusters the voices again when it is due, and emits the speech whose
-// speaker is another than was reported.
+// correct emits the speech whose speaker is another than was reported.
 func (s *Session) correct() {
-	if err := s.text.voices.Revise(s.ctx); err != nil {
-		s.fail(err)
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.text.voices.Changes() {

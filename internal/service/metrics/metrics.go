@@ -61,12 +61,8 @@ func newMetrics(worker string, stats func(context.Context) (tasks.Stats, error))
 	m.sources = prometheus.Gatherers{m.registry}
 	m.requests = m.counters("otograph_http_requests_total", "Requests answered, by route, method and status.", "route", "method", "status")
 	m.seconds = m.histograms("otograph_http_request_seconds", "Time to answer a request, by route.", "route", .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60, 600)
-	m.upload = m.auto().NewCounter(prometheus.CounterOpts{
-		Name: "otograph_upload_bytes_total", Help: "Bytes of audio received in request bodies, decoded.",
-	})
-	m.waiting = m.auto().NewGauge(prometheus.GaugeOpts{
-		Name: "otograph_http_waiting", Help: "Requests that wait for their task to finish.",
-	})
+	m.upload = m.counters("otograph_upload_bytes_total", "Bytes of audio received in request bodies, decoded.").WithLabelValues()
+	m.waiting = m.gauges("otograph_http_waiting", "Requests that wait for their task to finish.").WithLabelValues()
 	m.runs = m.counters("otograph_runs_total", "Ended attempts to process a task, by outcome (done, failed, refused).", "outcome")
 	m.audio = m.counters("otograph_audio_seconds_total", "Seconds of audio processed, by tier.", "tier")
 	m.work = m.counters("otograph_work_seconds_total", "Processing time of tasks in seconds, by tier.", "tier")
@@ -184,9 +180,7 @@ func (m *Metrics) Restarts(count func() int) {
 
 // RefusedConnections returns a function that counts refused connections.
 func (m *Metrics) RefusedConnections() (refused func()) {
-	return m.auto().NewCounter(prometheus.CounterOpts{
-		Name: "otograph_connections_refused_total", Help: "Connections refused because too many were open, in all or from one address.",
-	}).Inc
+	return m.counters("otograph_connections_refused_total", "Connections refused because too many were open, in all or from one address.").WithLabelValues().Inc
 }
 
 // Outage returns a function with which a worker or fetcher reports outages: for
@@ -241,14 +235,13 @@ func (e *measuredEngine) Run(ctx context.Context, job worker.Job) (tasks.Outcome
 	}
 	out, err := e.Engine.Run(ctx, job)
 	took := time.Since(start).Seconds()
-	switch {
-	case err == nil:
-		e.m.runs.WithLabelValues("done").Inc()
-	case spec.IsPermanent(err):
-		e.m.runs.WithLabelValues("refused").Inc()
-	default:
-		e.m.runs.WithLabelValues("failed").Inc()
+	outcome := "failed"
+	if err == nil {
+		outcome = "done"
+	} else if spec.IsPermanent(err) {
+		outcome = "refused"
 	}
+	e.m.runs.WithLabelValues(outcome).Inc()
 	if err == nil && out.Seconds > 0 {
 		e.m.audio.WithLabelValues(string(out.Tier)).Add(out.Seconds)
 		e.m.work.WithLabelValues(string(out.Tier)).Add(took)

@@ -140,12 +140,6 @@ func (s *Server) recorded(r *request, e accounts.AuditEntry, work func() error) 
 	return s.cfg.Accounts.Audit(r.Context(), e, work)
 }
 
-// listKeys handles GET /account/keys, an addition to the specification.
-func (s *Server) listKeys(w http.ResponseWriter, r *request) error {
-	keys, err := s.cfg.Accounts.Keys(r.Context(), r.who.Account)
-	return respond(w, map[string]any{"keys": records(keys, keyRecordOf)}, err)
-}
-
 // createKey handles POST /account/keys, an addition to the specification.
 func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 	id, err := uuid.NewV7()

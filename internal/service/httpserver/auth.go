@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -298,14 +297,6 @@ func (s *Server) createToken(w http.ResponseWriter, r *request) error {
 // hash, and the logins that wait for their delay.
 const maxLoginsWaiting = 64
 
-// newLoginTurns returns the gate before the password hash, which costs 32 MiB
-// and a tenth of a second of every core. Addresses take turns, and one address
-// leaves a slot to the others.
-func newLoginTurns() *fairuse.Gate {
-	places := max(2, min(4, runtime.GOMAXPROCS(0)))
-	return fairuse.NewGate(places, places-1, maxLoginsWaiting)
-}
-
 // checkPassword returns the user who logs in. Failures are counted by user and
 // address, by address, and by user; refused or delayed logins are logged with
 // the name, never with the password.
@@ -355,10 +346,8 @@ func (s *Server) delayLogin(r *request, delay time.Duration) error {
 		return busyLogins()
 	}
 	defer s.loginsDelayed.Add(-1)
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(delay):
 		return nil
 	case <-r.Context().Done():
 		return r.Context().Err()

@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"math"
 	"net/http"
@@ -50,6 +51,14 @@ func records[T, R any](list []T, record func(T) R) []R {
 		out[i] = record(v)
 	}
 	return out
+}
+
+// list returns a handler that responds with a list of the account's.
+func list[T, R any](name string, of func(ctx context.Context, account string) ([]T, error), record func(T) R) handler {
+	return func(w http.ResponseWriter, r *request) error {
+		all, err := of(r.Context(), r.who.Account)
+		return respond(w, map[string]any{name: records(all, record)}, err)
+	}
 }
 
 // writeError responds with an error in the form of the path's interface.

@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"net/netip"
 	"path"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -158,8 +159,11 @@ func New(cfg Config) (*Server, error) {
 	cfg.LimitWait = cmp.Or(max(cfg.LimitWait, 0), defaultLimitWait)
 	cfg.LongestLive = cmp.Or(max(cfg.LongestLive, 0), time.Hour)
 	cfg.Uploads = cmp.Or(max(cfg.Uploads, 0), 16)
+	// A password hash costs 32 MiB and a tenth of a second of a core. Addresses
+	// take turns, and one address leaves a slot to the others.
+	hashes := max(2, min(4, runtime.GOMAXPROCS(0)))
 	s := &Server{
-		cfg: cfg, log: cfg.Logger, started: time.Now(), login: cfg.Accounts.Login, logins: accounts.NewThrottle(nil), loginTurns: newLoginTurns(),
+		cfg: cfg, log: cfg.Logger, started: time.Now(), login: cfg.Accounts.Login, logins: accounts.NewThrottle(nil), loginTurns: fairuse.NewGate(hashes, hashes-1, maxLoginsWaiting),
 		places: fairuse.NewGate(math.MaxInt, 1, maxLimitWaits), uploads: fairuse.NewGate(math.MaxInt, cfg.Uploads, 0), exports: fairuse.NewGate(math.MaxInt, 1, 0),
 		prices: newCache(pricesAge, func(ctx context.Context, _ string) (billing.Prices, error) { return cfg.Money.Prices(ctx) }),
 	}
@@ -204,8 +208,8 @@ func (s *Server) routes() {
 	b := s.cfg.BasePath
 	s.endpoint("/tasks", methods{"GET": s.private(s.listTasks), "POST": s.private(s.createTask)})
 	s.endpoint("/tasks/batch", methods{"POST": s.private(s.createBatch)})
-	s.endpoint("/tasks/{id}", methods{"GET": s.forTask(s.getTask), "DELETE": s.forTask(s.deleteTask)})
-	s.endpoint("/tasks/{id}/cancel", methods{"POST": s.forTask(s.cancelTask)})
+	s.endpoint("/tasks/{id}", methods{"GET": s.forTask(task(s.cfg.Tasks.Get)), "DELETE": s.forTask(s.deleteTask)})
+	s.endpoint("/tasks/{id}/cancel", methods{"POST": s.forTask(task(s.cfg.Tasks.Withdraw))})
 	s.endpoint("/tasks/{id}/result", methods{"GET": s.forTask(s.getResult)})
 	s.endpoint("/tasks/{id}/events", methods{"GET": s.forTask(s.getEvents)})
 	s.endpoint("/tasks/{id}/audio", methods{"GET": s.forTask(s.getAudio)})
@@ -213,12 +217,12 @@ func (s *Server) routes() {
 	s.endpoint("/tasks/{id}/transcript", methods{"GET": s.forTask(s.getTranscript)})
 	s.endpoint("/tasks/{id}/waveform", methods{"GET": s.forTask(s.getWaveform)})
 	s.endpoint("/account", methods{"GET": s.private(s.getAccount)})
-	s.endpoint("/account/keys", methods{"GET": s.person(s.listKeys), "POST": s.person(s.createKey)})
+	s.endpoint("/account/keys", methods{"GET": s.person(list("keys", s.cfg.Accounts.Keys, keyRecordOf)), "POST": s.person(s.createKey)})
 	s.endpoint("/account/keys/{id}", methods{"DELETE": s.person(s.revokeKey)})
 	s.endpoint("/account/export", methods{"GET": s.private(s.getExport)})
 	s.endpoint("/account/hook", methods{"GET": s.private(s.getHook), "PUT": s.private(s.setHook), "DELETE": s.private(s.removeHook)})
 	s.endpoint("/account/hook/secret", methods{"POST": s.private(s.rotateHook)})
-	s.endpoint("/voices", methods{"GET": s.private(s.listVoices), "POST": s.private(s.createVoice)})
+	s.endpoint("/voices", methods{"GET": s.private(list("voices", s.cfg.Accounts.Voices, voiceRecordOf)), "POST": s.private(s.createVoice)})
 	s.endpoint("/voices/{id}", methods{"DELETE": s.private(s.deleteVoice)})
 	s.endpoint("/receipts/key", methods{"GET": s.open(s.getReceiptKey)})
 	s.endpoint("/audio-event-classes", methods{"GET": s.private(s.listClasses)})

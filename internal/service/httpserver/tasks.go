@@ -327,18 +327,15 @@ func (s *Server) listed(r *request, q *query, f tasks.Filter) (list []tasks.Task
 	return list, total, strconv.FormatInt(next, 10), err
 }
 
-// getTask is GET /tasks/:id.
-func (s *Server) getTask(w http.ResponseWriter, r *request, id string) error {
-	t, err := s.cfg.Tasks.Get(r.Context(), r.who.Account, id)
-	return respond(w, shownTask(t), err)
+// task returns the handler of an endpoint of one task, which responds with the
+// task that do returns.
+func task(do func(ctx context.Context, account, id string) (tasks.Task, error)) func(http.ResponseWriter, *request, string) error {
+	return func(w http.ResponseWriter, r *request, id string) error {
+		t, err := do(r.Context(), r.who.Account, id)
+		return respond(w, shownTask(t), err)
+	}
 }
 
 func shownTask(t tasks.Task) fullTask {
 	return fullTask{created(t), t.AudioMD5, t.AllowTraining, t.ErrorMessage, stampOrNull(t.FinishedAt), t.Warnings}
-}
-
-// cancelTask handles POST /tasks/:id/cancel, an addition to the specification.
-func (s *Server) cancelTask(w http.ResponseWriter, r *request, id string) error {
-	t, err := s.cfg.Tasks.Withdraw(r.Context(), r.who.Account, id)
-	return respond(w, shownTask(t), err)
 }

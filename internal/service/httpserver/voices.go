@@ -43,12 +43,6 @@ type voiceSubmission struct {
 	denied        bool   // the speaker is another person than the voice
 }
 
-// listVoices handles GET /voices, an addition to the specification.
-func (s *Server) listVoices(w http.ResponseWriter, r *request) error {
-	list, err := s.cfg.Accounts.Voices(r.Context(), r.who.Account)
-	return respond(w, map[string]any{"voices": records(list, voiceRecordOf)}, err)
-}
-
 // createVoice handles POST /voices, an addition to the specification.
 func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
 	var v voiceSubmission

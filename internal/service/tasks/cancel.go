@@ -95,12 +95,7 @@ func cheapest(prices billing.Prices, tiers []spec.Tier) spec.Tier {
 
 // cancel ends a task that is not final, unless first returns an error.
 func (s *core) cancel(ctx context.Context, id, message string, first func(*sql.Tx, *row) error) (Task, error) {
-	var t Task
-	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
-		r, err := s.lockNamed(ctx, tx, id)
-		if err != nil {
-			return err
-		}
+	t, err := s.change(ctx, "cancel", id, func(tx *sql.Tx, r row) error {
 		if err := first(tx, &r); err != nil {
 			return err
 		}
@@ -112,17 +107,28 @@ func (s *core) cancel(ctx context.Context, id, message string, first func(*sql.T
 				return err
 			}
 		}
-		if err := s.finalize(ctx, tx, r, StatusFailed, message); err != nil {
-			return err
+		return s.finalize(ctx, tx, r, StatusFailed, message)
+	})
+	if err == nil {
+		s.sweepTask(ctx, id)
+	}
+	return t, err
+}
+
+// change makes a change of a task, which it locks by its id, and returns the
+// task after it.
+func (s *core) change(ctx context.Context, what, id string, do func(tx *sql.Tx, r row) error) (t Task, err error) {
+	err = s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
+		r, err := s.lockNamed(ctx, tx, id)
+		if err == nil {
+			err = do(tx, r)
 		}
-		t, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+" FROM tasks WHERE id = $1", id))
+		if err == nil {
+			t, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+" FROM tasks WHERE id = $1", id))
+		}
 		return err
 	})
-	if err != nil {
-		return Task{}, s.wrap("cancel", err)
-	}
-	s.sweepTask(ctx, id)
-	return t, nil
+	return t, s.wrap(what, err)
 }
 
 // Delete removes a task with its audio, result, checkpoints and callback. If

@@ -89,29 +89,19 @@ var ErrNotRetryable = errors.New("task cannot be retried")
 // Errors wrap ErrNotFound, ErrNotRetryable, billing.ErrInsufficientBalance or
 // billing.ErrConcurrencyLimit. Retry is for operators and checks no account.
 func (s *Operators) Retry(ctx context.Context, id string) (Task, error) {
-	var t Task
-	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
-		r, err := s.lockNamed(ctx, tx, id)
+	t, err := s.change(ctx, "retry", id, func(tx *sql.Tx, r row) error {
 		switch {
-		case err != nil:
-			return err
 		case r.phase == "delayed":
-			err = s.queue.Requeue(ctx, tx, r.ref())
+			return s.queue.Requeue(ctx, tx, r.ref())
 		case !r.Final():
-			err = fmt.Errorf("%w: %s is %s", ErrNotRetryable, id, r.phase)
+			return fmt.Errorf("%w: %s is %s", ErrNotRetryable, id, r.phase)
 		case r.Status == StatusDone:
-			err = fmt.Errorf("%w: %s is done and charged", ErrNotRetryable, id)
-		default:
-			err = s.reopen(ctx, tx, r)
+			return fmt.Errorf("%w: %s is done and charged", ErrNotRetryable, id)
 		}
-		if err != nil {
-			return err
-		}
-		t, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+" FROM tasks WHERE id = $1", id))
-		return err
+		return s.reopen(ctx, tx, r)
 	})
 	if err != nil {
-		return Task{}, s.wrap("retry", err)
+		return t, err
 	}
 	s.Config.Logger.InfoContext(ctx, "task is retried", "task", id, "account", t.AccountID)
 	s.queue.Wake(ctx)

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"time"
 
 	"github.com/otograph/otograph/billing"
-	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/spec"
 )
@@ -129,12 +127,6 @@ const (
 	// ones are held for as tasks of unknown length.
 	maxProbesWaiting = 256
 )
-
-// newProbing returns the gate at which recordings wait for a probe.
-func newProbing() *fairuse.Gate {
-	places := max(2, runtime.GOMAXPROCS(0))
-	return fairuse.NewGate(places, places-1, maxProbesWaiting) // one account leaves a slot to the others
-}
 
 // Admit refuses a request of an account that cannot pay for any task, before its
 // audio is read or probed, unless its idempotency key, "" for none, has a

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -116,8 +117,9 @@ func New(c Config) (*Service, error) {
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
+	probes := max(2, runtime.GOMAXPROCS(0))
 	shared := &core{
-		Config: c, billing: billing.New(c.DB.Read(), c.DB, c.Clock), watcher: &watcher{tasks: map[string]*followed{}, added: make(chan struct{}, 1)}, probing: newProbing(),
+		Config: c, billing: billing.New(c.DB.Read(), c.DB, c.Clock), watcher: &watcher{tasks: map[string]*followed{}, added: make(chan struct{}, 1)}, probing: fairuse.NewGate(probes, probes-1, maxProbesWaiting), // one account leaves a slot to the others
 		queue:  queue.New(queue.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, BatchWait: c.BatchWait, Horizon: backoff.Horizon(c.RetryDelays...)}),
 		outbox: webhook.New(webhook.Config{DB: c.DB, Clock: c.Clock, Logger: c.Logger, Delays: slices.Concat(c.CallbackDelays, c.CallbackTail)}),
 	}

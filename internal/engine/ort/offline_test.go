@@ -3,6 +3,7 @@ package ort_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,7 +17,8 @@ import (
 // folder, where it would collect its usage reports. It runs in a separate
 // process, because the environment is created only once.
 func TestRuntimeStoresNoUsageReports(t *testing.T) {
-	if _, err := native.ONNXRuntime(); err != nil {
+	library, err := native.ONNXRuntime()
+	if err != nil {
 		t.Skip(err)
 	}
 	if os.Getenv("OTOGRAPH_TEST_HOME") != "" {
@@ -25,10 +27,8 @@ func TestRuntimeStoresNoUsageReports(t *testing.T) {
 		return
 	}
 	home := t.TempDir()
-	dir, err := native.Dir()
-	require.NoError(t, err)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestRuntimeStoresNoUsageReports$")
-	cmd.Env = []string{"HOME=" + home, "XDG_CACHE_HOME=" + home, "OTOGRAPH_TEST_HOME=1", "OTOGRAPH_NATIVE=" + dir, "PATH=" + os.Getenv("PATH")}
+	cmd.Env = []string{"HOME=" + home, "XDG_CACHE_HOME=" + home, "OTOGRAPH_TEST_HOME=1", "OTOGRAPH_NATIVE=" + filepath.Dir(library), "PATH=" + os.Getenv("PATH")}
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	left, err := os.ReadDir(home)

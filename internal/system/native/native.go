@@ -7,7 +7,6 @@
 package native
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -20,7 +19,7 @@ import (
 	"github.com/otograph/otograph/internal/system/host"
 )
 
-// Environment variables for native parts; see [Dir] and [ONNXRuntime].
+// Environment variables for native parts; see [ONNXRuntime].
 const (
 	// EnvDir is the variable for the folder that holds the libraries, or for
 	// its parent (the folder with lib/ in it).
@@ -83,21 +82,16 @@ func (p places) inside(root string) bool {
 	return p.executable != "" && err == nil && filepath.IsLocal(rel)
 }
 
-// Dir returns the absolute path of the folder that holds [WhisperFile] or
-// [ONNXRuntimeFile] (normally both). It returns the first of these folders that
-// holds one: $OTOGRAPH_NATIVE (the folder itself, or its parent), ../lib
-// relative to the executable, third_party/native/lib of the checkout in which
-// the program was compiled if the program is in it, otograph/native/lib in the
-// user's data folder ($XDG_DATA_HOME, or else ~/.local/share), and the folders
-// that the loader searches by default.
+// ONNXRuntime returns the path of the ONNX Runtime library: $ONNXRUNTIME_LIB if
+// it is set, otherwise [ONNXRuntimeFile] in the first of these folders that
+// holds it: $OTOGRAPH_NATIVE (the folder itself, or its parent), ../lib relative
+// to the executable, third_party/native/lib of the checkout in which the program
+// was compiled if the program is in it, otograph/native/lib in the user's data
+// folder ($XDG_DATA_HOME, or else ~/.local/share), and the folders that the
+// loader searches by default.
 //
 // The error wraps [ErrMissing], also if $OTOGRAPH_NATIVE is set but holds no
 // library: a wrong setting must not silently select another one.
-func Dir() (string, error) { return here().find("", WhisperFile, ONNXRuntimeFile) }
-
-// ONNXRuntime returns the path of the ONNX Runtime library: $ONNXRUNTIME_LIB if
-// it is set, otherwise [ONNXRuntimeFile] in the folders of [Dir], in that
-// order. The error wraps [ErrMissing].
 func ONNXRuntime() (string, error) {
 	p := here()
 	if p.ort != "" {
@@ -134,17 +128,12 @@ func Whisper() (string, error) {
 	return dir, nil
 }
 
-// find returns the first folder with one of files; the error mentions what.
-func (p places) find(what string, files ...string) (string, error) {
+// find returns the first folder with file; the error mentions what.
+func (p places) find(what, file string) (string, error) {
 	holds := func(dir string) bool {
-		for _, f := range files {
-			if st, err := os.Stat(filepath.Join(dir, f)); err == nil && !st.IsDir() {
-				return true
-			}
-		}
-		return false
+		st, err := os.Stat(filepath.Join(dir, file))
+		return err == nil && !st.IsDir()
 	}
-	what = cmp.Or(what, "libwhisper and ONNX Runtime")
 	if p.env != "" {
 		abs, err := filepath.Abs(p.env)
 		if err != nil {
@@ -152,11 +141,11 @@ func (p places) find(what string, files ...string) (string, error) {
 		}
 		for _, dir := range []string{abs, filepath.Join(abs, "lib")} {
 			if holds(dir) {
-				return dir, p.trusted(dir, files, true)
+				return dir, p.trusted(dir, file, true)
 			}
 		}
 		return "", fmt.Errorf("%w: %s=%s holds no %s; correct it, or unset it and run `otograph native`",
-			ErrMissing, EnvDir, p.env, strings.Join(files, " or "))
+			ErrMissing, EnvDir, p.env, file)
 	}
 	var dirs []string
 	if p.executable != "" {
@@ -170,7 +159,7 @@ func (p places) find(what string, files ...string) (string, error) {
 	}
 	for _, dir := range dirs {
 		if holds(dir) {
-			return dir, p.trusted(dir, files, false)
+			return dir, p.trusted(dir, file, false)
 		}
 	}
 	for _, dir := range p.system {
@@ -179,18 +168,17 @@ func (p places) find(what string, files ...string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%w: %s not found in %s or the system's folders; run `otograph native` (or `go run github.com/otograph/otograph/third_party/fetch`), or set %s to the folder that holds %s",
-		ErrMissing, what, strings.Join(dirs, ", "), EnvDir, strings.Join(files, " and "))
+		ErrMissing, what, strings.Join(dirs, ", "), EnvDir, file)
 }
 
 // ErrUntrusted is returned if another user could have installed a library or
 // its folder. It is wrapped with the path and instructions.
 var ErrUntrusted = errors.New("native library is not trusted")
 
-// trusted checks a folder and the files in it. They must be owned by root or
-// this user, unless the user named the folder, and must not be world-writable.
-func (p places) trusted(dir string, files []string, named bool) error {
-	for _, path := range append([]string{""}, files...) {
-		path = filepath.Join(dir, path)
+// trusted checks a folder and a file in it. They must be owned by root or this
+// user, unless the user named the folder, and must not be world-writable.
+func (p places) trusted(dir, file string, named bool) error {
+	for _, path := range []string{dir, filepath.Join(dir, file)} {
 		info, err := os.Stat(path)
 		if err != nil {
 			continue

@@ -179,14 +179,13 @@ func (s *Store) AddPack(ctx context.Context, account string, p Pack) (Pack, erro
 		return Pack{}, fmt.Errorf("billing: the pack would expire at %s, which is not in the future", p.ExpiresAt.UTC().Format(time.RFC3339))
 	}
 	p.ID, p.Remaining, p.ExpiresAt, p.CreatedAt = db.NewID(), p.Value, db.Time(db.Micros(p.ExpiresAt)), db.Time(db.Micros(now))
-	err := s.db.Write(ctx, func(tx *sql.Tx) error {
+	return p, s.wrap("add pack", s.db.Write(ctx, func(tx *sql.Tx) error {
 		if _, err := s.lock(ctx, tx, account); err != nil {
 			return err
 		}
 		return db.Do(ctx, tx, "INSERT INTO packs (id, account_id, value, remaining, concurrency, expires_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
 			p.ID, account, p.Value, p.Remaining, p.Concurrency, db.Micros(p.ExpiresAt), db.Micros(p.CreatedAt))
-	})
-	return p, s.wrap("add pack", err)
+	}))
 }
 
 // Packs returns the account's resource packs by expiry, expired ones included.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -208,12 +207,8 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, account, task string, q 
 		return Receipt{}, err
 	}
 	r.BalanceAfter, r.SettledAt = t.BalanceAfter, t.CreatedAt
-	detail, err := json.Marshal(q.Detail)
-	if err != nil {
-		return Receipt{}, err
-	}
 	return r, db.Do(ctx, tx, `INSERT INTO settlements (task_id, account_id, mode, minutes, detail, total, from_packs, balance_after, settled_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, task, account, string(q.Mode), q.Minutes, string(detail), q.Total, r.FromPacks, r.BalanceAfter, db.Micros(r.SettledAt))
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, task, account, string(q.Mode), q.Minutes, db.JSON{V: q.Detail}, q.Total, r.FromPacks, r.BalanceAfter, db.Micros(r.SettledAt))
 }
 
 // cover ends a task's hold and checks that its charge can be paid: from the

@@ -75,16 +75,12 @@ func processStart(pid int) string {
 // beat writes a heartbeat; the first one adds the member.
 func (q *Queue) beat(ctx context.Context, m Member) error {
 	now := db.Micros(q.now())
-	models, err := db.JSON(m.Available)
-	if err != nil {
-		return err
-	}
 	var progress *Progress
 	if m.Progress != nil {
 		progress = m.Progress()
 	}
 	var late error // the heartbeat does not wait for the task's row
-	err = q.config.DB.Write(ctx, func(tx *sql.Tx) error {
+	err := q.config.DB.Write(ctx, func(tx *sql.Tx) error {
 		late = nil
 		if progress != nil {
 			if late = progress.writeSegments(ctx, tx, q.config.DB.SkipLocked()); late != nil && !errors.Is(late, errNotHeld) {
@@ -94,7 +90,7 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO workers (id, kind, host, pid, pid_start, supervisor, version, model_set, available, beats, started_at, beat_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $10, 1, $9, $9)
 			ON CONFLICT (id) DO UPDATE SET beats = workers.beats + 1, beat_at = excluded.beat_at`,
-			m.ID, string(m.Kind), thisHost(), os.Getpid(), processStart(os.Getpid()), db.Optional(m.Supervisor), m.Version, m.ModelSet, now, models)
+			m.ID, string(m.Kind), thisHost(), os.Getpid(), processStart(os.Getpid()), db.Optional(m.Supervisor), m.Version, m.ModelSet, now, db.OptionalJSON(m.Available))
 		if err != nil || progress == nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 
 	"github.com/otograph/otograph/internal/system/db"
@@ -40,12 +39,8 @@ func (p Progress) writeSegments(ctx context.Context, tx *sql.Tx, lock string) er
 	if len(p.Segments) == 0 {
 		return nil
 	}
-	text, err := json.Marshal(p.Segments)
-	if err != nil {
-		return err
-	}
 	var current int
-	err = tx.QueryRowContext(ctx, "SELECT 1 FROM tasks WHERE id = $1 AND attempt = $2 AND phase = 'running'"+lock, p.TaskID, p.Attempt).Scan(&current)
+	err := tx.QueryRowContext(ctx, "SELECT 1 FROM tasks WHERE id = $1 AND attempt = $2 AND phase = 'running'"+lock, p.TaskID, p.Attempt).Scan(&current)
 	if found, err := db.Found(err); !found {
 		return cmp.Or(err, errNotHeld)
 	}
@@ -55,7 +50,7 @@ func (p Progress) writeSegments(ctx context.Context, tx *sql.Tx, lock string) er
 		}
 	}
 	return db.Do(ctx, tx, `INSERT INTO live_segments (task_id, attempt, first, segments) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (task_id, attempt, first) DO UPDATE SET segments = excluded.segments`, p.TaskID, p.Attempt, p.First, string(text))
+		ON CONFLICT (task_id, attempt, first) DO UPDATE SET segments = excluded.segments`, p.TaskID, p.Attempt, p.First, db.JSON{V: p.Segments})
 }
 
 func (p Progress) write(ctx context.Context, tx *sql.Tx, worker string) error {

@@ -115,8 +115,8 @@ func (s *core) cancel(ctx context.Context, id, message string, first func(*sql.T
 	return t, err
 }
 
-// change makes a change of a task, which it locks by its id, and returns the
-// task after it.
+// change runs do on a task, which it locks by its id, and returns the changed
+// task.
 func (s *core) change(ctx context.Context, what, id string, do func(tx *sql.Tx, r row) error) (t Task, err error) {
 	err = s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.lockNamed(ctx, tx, id)

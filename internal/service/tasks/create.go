@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -88,12 +87,9 @@ func (s *Owners) Create(ctx context.Context, r Request, idem Idempotency) (task 
 
 // definite reports whether it is certain that nothing was committed.
 func definite(err error) bool {
-	for _, refusal := range []error{billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, ErrIdempotencyConflict, ErrRequest, ErrTranslation, ErrModel} {
-		if errors.Is(err, refusal) {
-			return true
-		}
-	}
-	return errors.As(err, new(*LanguageError))
+	return errors.As(err, new(*LanguageError)) || slices.ContainsFunc([]error{
+		billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, ErrIdempotencyConflict, ErrRequest, ErrTranslation, ErrModel,
+	}, func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
 // CreateBatch accepts several batch tasks in one transaction. Items are
@@ -195,18 +191,11 @@ func (s *core) firstPrice(t Task, seconds float64, prices billing.Prices, sets [
 // insert writes a task after its hold: a refused hold leaves nothing behind.
 func (s *core) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey string, prices billing.Prices, sets []spec.Available) (Task, error) {
 	r.ID = cmp.Or(r.ID, NewID())
-	extras, err := db.JSON(r.Extras)
+	sets, err := naming(r.Extras.Model, sets)
 	if err != nil {
-		return Task{}, err
-	}
-	if sets, err = naming(r.Extras.Model, sets); err != nil {
 		return Task{}, err
 	}
 	if err := checkLanguage(spec.Options(r.Options), r.Extras.Languages, sets); err != nil {
-		return Task{}, err
-	}
-	options, err := json.Marshal(r.Options)
-	if err != nil {
 		return Task{}, err
 	}
 	if r.Extras.Translate && slices.ContainsFunc(sets, func(a spec.Available) bool { return !a.Translates }) {
@@ -239,8 +228,8 @@ func (s *core) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey
 		audio_filename, audio_source_type, audio_url, audio_blob, audio_size, audio_md5, allow_training, options,
 		callback_url, callback_secret, batch_mode, price_id, audio_host, idempotency_key, extras, key_id, sound_seconds, created_at, updated_at)
 		VALUES ($1, $2, 'processing', 'queued', $3, 0, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $4, $4)`,
-		t.ID, t.AccountID, lane, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, string(options),
-		db.Optional(r.CallbackURL), db.Optional(r.CallbackSecret), t.BatchMode, prices.ID, host, db.Optional(idempotencyKey), extras, db.Optional(r.Key), db.Optional(r.Seconds))
+		t.ID, t.AccountID, lane, db.Micros(now), t.AudioFilename, t.AudioSourceType, url, key, size, md5, t.AllowTraining, db.JSON{V: r.Options},
+		db.Optional(r.CallbackURL), db.Optional(r.CallbackSecret), t.BatchMode, prices.ID, host, db.Optional(idempotencyKey), db.OptionalJSON(r.Extras), db.Optional(r.Key), db.Optional(r.Seconds))
 	if err != nil {
 		return Task{}, err
 	}
@@ -307,9 +296,5 @@ func (s *core) forgetAnswer(ctx context.Context, tx *sql.Tx, r row) error {
 }
 
 func (s *core) setAnswer(ctx context.Context, tx *sql.Tx, account, key string, items []Item) error {
-	text, err := json.Marshal(items)
-	if err != nil {
-		return err
-	}
-	return db.Do(ctx, tx, "UPDATE idempotency SET answer = $3 WHERE account_id = $1 AND key = $2", account, key, string(text))
+	return db.Do(ctx, tx, "UPDATE idempotency SET answer = $3 WHERE account_id = $1 AND key = $2", account, key, db.JSON{V: items})
 }

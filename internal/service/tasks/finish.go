@@ -213,10 +213,6 @@ func outagePause(n int64) time.Duration {
 // and they are deleted with it.
 func (s *core) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, message string) error {
 	now := s.now()
-	warnings, err := db.JSON(r.Warnings)
-	if err != nil {
-		return err
-	}
 	if status != StatusDone { // for a done task the charge has taken the hold
 		if err := s.billing.Release(ctx, tx, r.ID); err != nil {
 			return err
@@ -239,7 +235,7 @@ func (s *core) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, m
 	}
 	if _, err := tx.ExecContext(ctx, `UPDATE tasks SET phase = 'final', status = $2, error_message = $3, audio_blob = $4, worker_id = NULL, updated_at = $5, finished_at = $5,
 		result_blob = $6, audio_seconds = $7, voice_model = $8, warnings = $9, language = $10, speakers = $11, callback_url = NULL, callback_secret = NULL WHERE id = $1`,
-		r.ID, string(status), db.Optional(message), audio, db.Micros(now), db.Optional(r.result), r.AudioDuration, db.Optional(r.voiceModel), warnings, db.Optional(r.Language), r.Speakers); err != nil {
+		r.ID, string(status), db.Optional(message), audio, db.Micros(now), db.Optional(r.result), r.AudioDuration, db.Optional(r.voiceModel), db.OptionalJSON(r.Warnings), db.Optional(r.Language), r.Speakers); err != nil {
 		return err
 	}
 	r.Status, r.FinishedAt, r.ErrorMessage = status, &now, nil

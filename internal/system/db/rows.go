@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -121,13 +122,21 @@ func Optional[T comparable](v T) any {
 	return v
 }
 
-// JSON returns v as JSON for a nullable column: nil for the zero value.
-func JSON(v any) (any, error) {
-	if reflect.ValueOf(v).IsZero() {
-		return nil, nil
-	}
-	text, err := json.Marshal(v)
+// JSON is an argument that is stored as JSON.
+type JSON struct{ V any }
+
+// Value implements driver.Valuer.
+func (j JSON) Value() (driver.Value, error) {
+	text, err := json.Marshal(j.V)
 	return string(text), err
+}
+
+// OptionalJSON returns v as JSON for a nullable column: nil for the zero value.
+func OptionalJSON(v any) any {
+	if reflect.ValueOf(v).IsZero() {
+		return nil
+	}
+	return JSON{v}
 }
 
 // Args are the arguments of a query that is put together.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"html"
 	"io"
 	"net/http"
@@ -151,11 +152,7 @@ func pack(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := z.Write(data); err != nil {
-		return nil, err
-	}
-	if err := z.Close(); err != nil {
-		return nil, err
-	}
-	return buf.Bytes(), nil
+	_, err = z.Write(data)
+	err = errors.Join(err, z.Close())
+	return buf.Bytes(), err
 }

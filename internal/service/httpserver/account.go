@@ -75,13 +75,6 @@ func (s *Server) getPricing(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusOK, p)
 }
 
-// listClasses is GET /audio-event-classes.
-func (s *Server) listClasses(w http.ResponseWriter, _ *request) error {
-	w.Header().Set("Cache-Control", "private, max-age=3600")
-	writeBody(w, http.StatusOK, "application/json", s.classes)
-	return nil
-}
-
 // maxKeys limits the valid keys of an account.
 const maxKeys = 100
 

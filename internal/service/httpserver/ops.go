@@ -32,10 +32,13 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-func (s *Server) getOpenAPI(w http.ResponseWriter, _ *request) error {
-	w.Header().Set("Cache-Control", "public, max-age=300")
-	writeBody(w, http.StatusOK, "application/json", s.document.JSON)
-	return nil
+// fixed returns a handler that responds with JSON that may be cached.
+func fixed(body []byte, cache string) handler {
+	return func(w http.ResponseWriter, _ *request) error {
+		w.Header().Set("Cache-Control", cache)
+		writeBody(w, http.StatusOK, "application/json", body)
+		return nil
+	}
 }
 
 func (s *Server) getDocs(w http.ResponseWriter, _ *request) error {

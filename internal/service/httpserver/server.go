@@ -127,7 +127,6 @@ type Server struct {
 	document      apiDocument
 	mux           *http.ServeMux
 	log           *slog.Logger
-	classes       []byte
 	started       time.Time
 	leaving       context.Context // ends when load balancers are to send requests elsewhere
 	leave         context.CancelFunc
@@ -180,10 +179,11 @@ func New(cfg Config) (*Server, error) {
 	if s.document, err = describe(cfg.BasePath); err != nil {
 		return nil, err
 	}
-	if s.classes, err = json.Marshal(spec.EventClasses()); err != nil {
+	classes, err := json.Marshal(spec.EventClasses())
+	if err != nil {
 		return nil, err
 	}
-	s.routes()
+	s.routes(classes)
 	return s, nil
 }
 
@@ -203,7 +203,7 @@ type handler func(w http.ResponseWriter, r *request) error
 // methods maps the methods of one path to their handlers.
 type methods map[string]handler
 
-func (s *Server) routes() {
+func (s *Server) routes(classes []byte) {
 	s.mux = http.NewServeMux()
 	b := s.cfg.BasePath
 	s.endpoint("/tasks", methods{"GET": s.private(s.listTasks), "POST": s.private(s.createTask)})
@@ -225,7 +225,7 @@ func (s *Server) routes() {
 	s.endpoint("/voices", methods{"GET": s.private(list("voices", s.cfg.Accounts.Voices, voiceRecordOf)), "POST": s.private(s.createVoice)})
 	s.endpoint("/voices/{id}", methods{"DELETE": s.private(s.deleteVoice)})
 	s.endpoint("/receipts/key", methods{"GET": s.open(s.getReceiptKey)})
-	s.endpoint("/audio-event-classes", methods{"GET": s.private(s.listClasses)})
+	s.endpoint("/audio-event-classes", methods{"GET": s.private(fixed(classes, "private, max-age=3600"))})
 	s.endpoint("/billing/transactions", methods{"GET": s.private(s.listTransactions)})
 	s.endpoint("/usage", methods{"GET": s.private(s.getUsage)})
 	s.endpoint("/pricing", methods{"GET": s.open(s.getPricing)})
@@ -239,7 +239,7 @@ func (s *Server) routes() {
 	s.endpoint("/models", methods{"GET": s.private(s.listModels)})
 	s.endpoint("/models/{model...}", methods{"GET": s.private(s.getModel)})                     // a name may have slashes
 	for _, folder := range slices.Compact([]string{"", strings.TrimSuffix(path.Dir(b), "/")}) { // the page is served at both
-		s.route(s.mux, folder+"/openapi.json", methods{"GET": s.getOpenAPI})
+		s.route(s.mux, folder+"/openapi.json", methods{"GET": fixed(s.document.JSON, "public, max-age=300")})
 		s.route(s.mux, folder+"/docs", methods{"GET": s.getDocs})
 	}
 	if s.cfg.Ops {

@@ -1,10 +1,10 @@
 package bench
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
+	"github.com/otograph/otograph/bench/internal/datasets"
 	"github.com/otograph/otograph/bench/internal/scores"
 )
 
@@ -77,7 +77,7 @@ func ScoreTurns(reference, hypothesis []SpeakerTurn, opt DEROptions) DER {
 
 // scoreTurnsWithin is ScoreTurns for the evaluated times alone (all if nil). As
 // in pyannote.metrics, the borders of these times have no collar.
-func scoreTurnsWithin(reference, hypothesis []SpeakerTurn, evaluated [][2]float64, opt DEROptions) DER {
+func scoreTurnsWithin(reference, hypothesis []SpeakerTurn, evaluated []span, opt DEROptions) DER {
 	ref, refNames := bySpeaker(reference)
 	hyp, hypNames := bySpeaker(hypothesis)
 	stretches := stretchesOf(ref, hyp, [][]span{collarsOf(reference, opt.Collar), unevaluated(evaluated, reference, hypothesis)}, opt.SkipOverlap)
@@ -121,7 +121,7 @@ type stretch struct {
 func stretchesOf(ref, hyp, excluded [][]span, skipOverlap bool) (stretches []stretch) {
 	var borders []float64
 	for _, s := range slices.Concat(slices.Concat(ref, hyp, excluded)...) {
-		borders = append(borders, s.start, s.end)
+		borders = append(borders, s[0], s[1])
 	}
 	slices.Sort(borders)
 	borders = slices.Compact(borders)
@@ -200,10 +200,10 @@ func collarsOf(reference []SpeakerTurn, collar float64) (collars []span) {
 			collars = append(collars, span{t.Start - collar, t.Start + collar}, span{t.End - collar, t.End + collar})
 		}
 	}
-	return union(collars)
+	return datasets.Union(collars)
 }
 
-type span struct{ start, end float64 }
+type span = [2]float64 // a start and an end
 
 // bySpeaker collects the turns of each speaker and merges their overlaps.
 // Speakers are sorted by name.
@@ -216,23 +216,9 @@ func bySpeaker(turns []SpeakerTurn) (spans [][]span, names []string) {
 	}
 	names = slices.Sorted(maps.Keys(of))
 	for _, name := range names {
-		spans = append(spans, union(of[name]))
+		spans = append(spans, datasets.Union(of[name]))
 	}
 	return spans, names
-}
-
-// union merges periods that overlap or touch, and sorts them.
-func union(spans []span) []span {
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
-	var out []span
-	for _, s := range spans {
-		if n := len(out); n > 0 && s.start <= out[n-1].end {
-			out[n-1].end = max(out[n-1].end, s.end)
-			continue
-		}
-		out = append(out, s)
-	}
-	return out
 }
 
 // sweep finds the active speakers at increasing times.
@@ -245,10 +231,10 @@ func newSweep(spans [][]span) *sweep { return &sweep{spans, make([]int, len(span
 
 func (s *sweep) speaking(time float64) (who []int) {
 	for i, spans := range s.spans {
-		for s.at[i] < len(spans) && spans[s.at[i]].end <= time {
+		for s.at[i] < len(spans) && spans[s.at[i]][1] <= time {
 			s.at[i]++
 		}
-		if s.at[i] < len(spans) && spans[s.at[i]].start <= time {
+		if s.at[i] < len(spans) && spans[s.at[i]][0] <= time {
 			who = append(who, i)
 		}
 	}
@@ -257,7 +243,7 @@ func (s *sweep) speaking(time float64) (who []int) {
 
 // unevaluated returns the periods before the end of any turn that are not in
 // the evaluated times; nil if all times are evaluated.
-func unevaluated(evaluated [][2]float64, lists ...[]SpeakerTurn) (gaps []span) {
+func unevaluated(evaluated []span, lists ...[]SpeakerTurn) (gaps []span) {
 	if evaluated == nil {
 		return nil
 	}

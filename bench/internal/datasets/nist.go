@@ -146,7 +146,7 @@ func loadUEM(path, recording string) ([][2]float64, error) {
 }
 
 // evaluated returns the times of lines of UEM in order, without overlap.
-func evaluated(rows []Row) (times [][2]float64, err error) {
+func evaluated(rows []Row) ([][2]float64, error) {
 	var spans [][2]float64
 	for _, r := range rows {
 		if len(r.Fields) != 4 {
@@ -158,13 +158,18 @@ func evaluated(rows []Row) (times [][2]float64, err error) {
 		}
 		spans = append(spans, [2]float64{start, end})
 	}
+	return Union(spans), nil
+}
+
+// Union merges periods (start and end) that overlap or touch, and sorts them.
+func Union(spans [][2]float64) (out [][2]float64) {
 	slices.SortFunc(spans, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
 	for _, s := range spans {
-		if n := len(times); n > 0 && s[0] <= times[n-1][1] {
-			times[n-1][1] = max(times[n-1][1], s[1])
+		if n := len(out); n > 0 && s[0] <= out[n-1][1] {
+			out[n-1][1] = max(out[n-1][1], s[1])
 			continue
 		}
-		times = append(times, s)
+		out = append(out, s)
 	}
-	return times, nil
+	return out
 }

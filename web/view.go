@@ -25,7 +25,7 @@ type View struct {
 	Peaks []byte `json:"peaks,omitempty"`
 	// Audio is the recording to embed, of media type AudioType
 	// ("audio/ogg"); nil leaves it out, and the page asks for the file.
-	Audio     []byte `json:"-"` // in a block of its own
+	Audio     []byte `json:"-"` // in a separate block
 	AudioType string `json:"audioType,omitempty"`
 	// Files are the result in the formats srt, vtt and rttm that it has data
 	// for; the page offers them for download.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -45,12 +44,7 @@ func (s *saved) write(samples []float32) error {
 	if s == nil {
 		return nil
 	}
-	b := make([]byte, 0, 2*len(samples))
-	for _, x := range samples {
-		v := math.Round(float64(min(max(x, -1), 1)) * math.MaxInt16)
-		b = binary.LittleEndian.AppendUint16(b, uint16(int16(v)))
-	}
-	n, err := s.out.Write(b)
+	n, err := s.out.Write(mediafiles.Samples16(samples))
 	s.data = uint32(min(uint64(s.data)+uint64(n), math.MaxUint32))
 	return err
 }

@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
 
 	"github.com/otograph/otograph/internal/files/mediafiles"
@@ -68,13 +67,7 @@ func (r *recording) write(data []byte, f doors.Format) {
 	r.put(r.feed.Convert(samples, data))
 }
 
-func (r *recording) put(samples []float32) {
-	data := make([]byte, 0, 2*len(samples))
-	for _, x := range samples {
-		data = binary.LittleEndian.AppendUint16(data, uint16(int16(max(math.MinInt16, min(math.Round(float64(x)*(1<<15)), math.MaxInt16)))))
-	}
-	_, _ = r.file.Write(data)
-}
+func (r *recording) put(samples []float32) { _, _ = r.file.Write(mediafiles.Samples16(samples)) }
 
 // finish ends the recording and adds it to the session's outcome. It may be
 // called again.

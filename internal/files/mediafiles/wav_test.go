@@ -14,3 +14,7 @@ func TestWAVHeader(t *testing.T) {
 	assert.Equal(t, "\xff\xff\xff\xff", string(long[4:8]))
 	assert.Equal(t, "\xff\xff\xff\xff", string(long[40:]))
 }
+
+func TestSamples16(t *testing.T) {
+	assert.Equal(t, "\x00\x00\x00\x40\xff\xff\x00\x80\x00\x80\xff\x7f\xff\x7f", string(Samples16([]float32{0, 0.5, -1.0 / (1 << 15), -1, -2, 1, 2})))
+}

@@ -18,3 +18,13 @@ func WAVHeader(rate, size uint32) []byte {
 	b = append(b, width, 0, 8*width, 0)
 	return binary.LittleEndian.AppendUint32(append(b, "data"...), size)
 }
+
+// Samples16 returns samples (-1 to 1) as 16 bits each, little-endian.
+func Samples16(samples []float32) []byte {
+	b := make([]byte, 0, 2*len(samples))
+	for _, x := range samples {
+		v := math.Round(float64(x) * (1 << 15))
+		b = binary.LittleEndian.AppendUint16(b, uint16(int16(min(max(v, math.MinInt16), math.MaxInt16))))
+	}
+	return b
+}

@@ -30,6 +30,9 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
+// Event is a report of a session.
+type Event = spec.LiveEvent
+
 // ErrClosed is returned by Write and Commit after Close.
 var ErrClosed = errors.New("the live session is closed")
 

@@ -98,7 +98,7 @@ func commandTable(t *testing.T) string {
 }
 
 func endpointTable(t *testing.T) string {
-	text, err := os.ReadFile(filepath.Join("..", "internal", "service", "httpserver", "openapi.yaml"))
+	text, err := os.ReadFile(filepath.Join("..", "httpapi", "openapi.yaml"))
 	require.NoError(t, err)
 	var document struct {
 		Paths map[string]map[string]yaml.Node `yaml:"paths"`

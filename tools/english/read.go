@@ -53,7 +53,7 @@ func read(path string) ([]block, error) {
 	case ".ts", ".tsx":
 		return readLines(path, page, quoted)
 	case ".yaml":
-		if path == "internal/service/httpserver/openapi.yaml" {
+		if path == "httpapi/openapi.yaml" {
 			return readLines(path, shown, described)
 		}
 	}

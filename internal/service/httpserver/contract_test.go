@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/test/outside"
 )
 
@@ -42,7 +43,7 @@ type checker struct {
 }
 
 var contract = sync.OnceValues(func() (*checker, error) {
-	document, err := describe("")
+	document, err := httpapi.Describe("")
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ type schema struct {
 
 func readDocument(t *testing.T) (doc document) {
 	t.Helper()
-	document, err := describe("")
+	document, err := httpapi.Describe("")
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(document.JSON, &doc))
 	return doc

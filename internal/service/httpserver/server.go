@@ -1,7 +1,6 @@
 // Package httpserver serves the HTTP interface of the service: the endpoints,
 // fields, defaults, statuses, error codes and limits of the interface
-// specification. Its contract is openapi.yaml, written by hand, with the options
-// of package spec; the tests check every response against it.
+// specification. Package httpapi has its contract.
 //
 // It only translates between HTTP and the packages internal/service/tasks,
 // internal/service/accounts and billing. New returns a Server; its Handler
@@ -30,6 +29,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/doors/deepgram"
 	"github.com/otograph/otograph/internal/service/erasure"
@@ -124,7 +124,7 @@ type Server struct {
 	exports       *fairuse.Gate // exports of an account
 	limits        *cache[billing.Limits]
 	prices        *cache[billing.Prices]
-	document      apiDocument
+	document      httpapi.Document
 	mux           *http.ServeMux
 	log           *slog.Logger
 	started       time.Time
@@ -176,7 +176,7 @@ func New(cfg Config) (*Server, error) {
 	if s.tokens, err = newTokens(cfg.TokenKey); err != nil {
 		return nil, err
 	}
-	if s.document, err = describe(cfg.BasePath); err != nil {
+	if s.document, err = httpapi.Describe(cfg.BasePath); err != nil {
 		return nil, err
 	}
 	classes, err := json.Marshal(spec.EventClasses())

@@ -1,6 +1,6 @@
 """Calls a service with OpenAI's official Python client, with strict validation: every
 parameter of its types, every format, streams and errors. The service's engine is that of
-the tests of httpserver, which start this program."""
+the tests of httpapi, which start this program."""
 
 import base64
 import io

@@ -1,4 +1,9 @@
-package httpserver
+// Package httpapi holds the contract of the service's HTTP interface:
+// openapi.yaml, written by hand, with the options of package spec.
+//
+// The endpoints are in internal/service/httpserver, whose tests check every
+// response against the contract; programs mount them through package service.
+package httpapi
 
 import (
 	_ "embed"
@@ -15,8 +20,8 @@ import (
 //go:embed openapi.yaml
 var openapiYAML []byte
 
-// apiDocument is the OpenAPI 3.1 document: openapi.yaml with spec's options.
-type apiDocument struct {
+// Document is the OpenAPI 3.1 document: openapi.yaml with spec's options.
+type Document struct {
 	JSON       []byte // the document
 	HTML       []byte // its readable form: one page without scripts
 	PagePolicy string // the Content-Security-Policy of the page
@@ -27,14 +32,14 @@ type apiDocument struct {
 // described holds the functions that return the document of a base, by base.
 var described sync.Map
 
-// describe returns the document for endpoints below base; "" is "/v1". It is
+// Describe returns the document for endpoints below base; "" is "/v1". It is
 // rendered once and shared: callers must not change it.
-func describe(base string) (apiDocument, error) {
-	once, _ := described.LoadOrStore(base, sync.OnceValues(func() (apiDocument, error) { return render(base) }))
-	return once.(func() (apiDocument, error))()
+func Describe(base string) (Document, error) {
+	once, _ := described.LoadOrStore(base, sync.OnceValues(func() (Document, error) { return describe(base) }))
+	return once.(func() (Document, error))()
 }
 
-func render(base string) (d apiDocument, err error) {
+func describe(base string) (d Document, err error) {
 	doc, err := parseOpenAPI(openapiYAML)
 	if err != nil {
 		return d, err
@@ -56,8 +61,8 @@ func render(base string) (d apiDocument, err error) {
 	for _, e := range (docs{root: doc}).endpoints() {
 		d.Queries[e.Path] = append([]string{}, d.Queries[e.Path]...)
 		for _, p := range (docs{root: doc}).parameterNodes(e) {
-			if scalar(p, "in") == "query" {
-				d.Queries[e.Path] = append(d.Queries[e.Path], scalar(p, "name"))
+			if text(p, "in") == "query" {
+				d.Queries[e.Path] = append(d.Queries[e.Path], text(p, "name"))
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package httpserver
+package httpapi
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ type docsField struct {
 func renderDocs(doc *yaml.Node, base string) (html []byte, policy string, err error) {
 	d := docs{root: doc}
 	t, err := template.New("docs").Funcs(template.FuncMap{
-		"prose": prose, "text": scalar, "child": child, "pairs": pairs, "resolve": d.resolve,
+		"prose": prose, "text": text, "child": child, "pairs": pairs, "resolve": d.resolve,
 		"typed": d.typed, "typeOf": d.typeOf, "fields": d.fields, "parameters": d.parameters,
 	}).Parse(docsHTML)
 	if err != nil {
@@ -94,8 +94,8 @@ func (d docs) endpoints() (list []docsEndpoint) {
 func (d docs) parameters(e docsEndpoint) (list []docsField) {
 	for _, p := range d.parameterNodes(e) {
 		list = append(list, docsField{
-			Name: scalar(p, "name"), Type: d.typeOf(child(p, "schema")) + " in " + scalar(p, "in"),
-			Required: scalar(p, "required") == "true", Default: scalar(child(p, "schema"), "default"), Description: scalar(p, "description"),
+			Name: text(p, "name"), Type: d.typeOf(child(p, "schema")) + " in " + text(p, "in"),
+			Required: text(p, "required") == "true", Default: text(child(p, "schema"), "default"), Description: text(p, "description"),
 		})
 	}
 	return list
@@ -120,7 +120,7 @@ func (d docs) fields(schema *yaml.Node) []docsField {
 	for name, p := range pairs(child(schema, "properties")) {
 		out = append(out, docsField{
 			Name: name, Type: d.typeOf(p), Required: slices.Contains(required, name),
-			Default: scalar(d.resolve(p), "default"), Description: scalar(d.resolve(p), "description"),
+			Default: text(d.resolve(p), "default"), Description: text(d.resolve(p), "description"),
 		})
 	}
 	return out
@@ -131,24 +131,24 @@ func (d docs) typeOf(schema *yaml.Node) string {
 	if schema == nil {
 		return ""
 	}
-	if ref := scalar(schema, "$ref"); ref != "" {
+	if ref := text(schema, "$ref"); ref != "" {
 		name := ref[strings.LastIndexByte(ref, '/')+1:]
 		if target := d.resolve(schema); child(target, "properties") != nil {
 			return name
 		}
 		return d.typeOf(d.resolve(schema))
 	}
-	out := scalar(schema, "type") + strings.Join(items(child(schema, "type")), " or ")
+	out := text(schema, "type") + strings.Join(items(child(schema, "type")), " or ")
 	if item := child(schema, "items"); item != nil {
 		out = strings.Replace(out, "array", "array of "+d.typeOf(item), 1)
 	}
 	if values := items(child(schema, "enum")); len(values) > 0 {
 		out += ": " + strings.Join(values, ", ")
 	}
-	if c := scalar(schema, "const"); c != "" {
+	if c := text(schema, "const"); c != "" {
 		out += ": " + c
 	}
-	low, high := scalar(schema, "minimum"), scalar(schema, "maximum")
+	low, high := text(schema, "minimum"), text(schema, "maximum")
 	switch {
 	case low != "" && high != "":
 		out += ", " + low + " to " + high
@@ -160,7 +160,7 @@ func (d docs) typeOf(schema *yaml.Node) string {
 
 // resolve follows a local reference.
 func (d docs) resolve(n *yaml.Node) *yaml.Node {
-	ref := scalar(n, "$ref")
+	ref := text(n, "$ref")
 	if ref == "" {
 		return n
 	}
@@ -181,7 +181,7 @@ func child(n *yaml.Node, keys ...string) *yaml.Node {
 }
 
 // text returns the scalar at a path of keys, or "".
-func scalar(n *yaml.Node, keys ...string) string {
+func text(n *yaml.Node, keys ...string) string {
 	if n = child(n, keys...); n == nil || n.Kind != yaml.ScalarNode {
 		return ""
 	}

@@ -273,15 +273,17 @@ const leastRate = 250
 
 // believes reports whether a declared length in seconds is used. The recording
 // is decoded and counted if the length is estimated, if the file has too few
-// bytes for it, or if two time stamps, which may jump, put it over the limit.
+// bytes for it (where the length is exact, as silence may be short: only over
+// the limit), or if two time stamps, which may jump, put it over the limit.
 func (in *input) believes(seconds float64, o Options) bool {
+	allowed := o.checkDuration(in.name, seconds) == nil
 	switch plausible := float64(in.info.Size) >= seconds*leastRate; in.length {
 	case exact:
-		return true
+		return plausible || allowed
 	case likely:
 		return plausible
 	case declared:
-		return plausible && o.checkDuration(in.name, seconds) == nil
+		return plausible && allowed
 	case guessed:
 	}
 	return false

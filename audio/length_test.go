@@ -68,3 +68,40 @@ func TestPlausibleLengthIsTrusted(t *testing.T) {
 	require.ErrorContains(t, err, "expected at most 10 s")
 	require.NoError(t, claim(100), "5 minutes in 18 kB: not plausible")
 }
+
+// TestFLACOfSixHours: a header that counts 6 h in a file of 3 s is not believed,
+// but the file counts as cut.
+func TestFLACOfSixHours(t *testing.T) {
+	needFFmpeg(t)
+	path := ffmpegFile(t, "a.flac", "-f", "lavfi", "-i", "sine=d=3:r=16000")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	binary.BigEndian.PutUint32(data[22:], 6*3600*SampleRate) // the low bits of the number of samples in STREAMINFO
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	pcm, err := Open(t.Context(), File(path), Options{})
+	require.NoError(t, err)
+	defer pcm.Close()
+	info, err := Probe(t.Context(), File(path), Options{})
+	require.NoError(t, err)
+	assert.InDeltaSlice(t, []float64{3, 3}, []float64{pcm.Duration(), info.Duration}, 0.01)
+	assert.Equal(t, []bool{true, true}, []bool{pcm.Info().Truncated, info.Truncated})
+}
+
+// TestCompressedDataChunks: of a WAV file with two data chunks of ADPCM, ffmpeg
+// reads one, so a part is missing.
+func TestCompressedDataChunks(t *testing.T) {
+	needFFmpeg(t)
+	path := ffmpegFile(t, "a.wav", "-f", "lavfi", "-i", "sine=d=3:r=16000", "-c:a", "adpcm_ms")
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	samples := data[bytes.Index(data, []byte("data")):]
+	for _, content := range [][]byte{data, append(bytes.Clone(data), samples...)} {
+		pcm, err := Open(t.Context(), reader(content, "a.wav"), Options{})
+		require.NoError(t, err)
+		defer pcm.Close()
+		info, err := Probe(t.Context(), reader(content, "a.wav"), Options{})
+		require.NoError(t, err)
+		several := len(content) > len(data)
+		assert.Equal(t, []bool{several, several}, []bool{pcm.Info().Truncated, info.Truncated})
+	}
+}

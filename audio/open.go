@@ -9,6 +9,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"math"
 	"os"
 )
 
@@ -231,7 +232,9 @@ func (in *input) takeWAV(r *bufio.Reader, o Options) error {
 				return err
 			}
 		}
-		in.tape = nil
+		size, r := h.data, io.NewSectionReader(in.file, int64(len(in.tape.kept)), math.MaxInt64)
+		_, err := h.nextData(r, size+size&1)
+		in.tape, in.info.Truncated = nil, size > 0 && err == nil // ffmpeg reads one data chunk
 	}
 	return nil
 }
@@ -359,7 +362,7 @@ func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) erro
 	}
 	in.describe(rep, h)
 	in.timeline, in.info.BadTimes = rep.stamps.timeline(), rep.stamps.dropped
-	in.info.Truncated = rep.incomplete(in, o, rep.stamps.end(rec.seconds()))
+	in.info.Truncated = in.info.Truncated || rep.incomplete(in, o, rep.stamps.end(rec.seconds()))
 	return in.checkEnd(rec.count)
 }
 

@@ -61,7 +61,7 @@ func (in *input) probeChild(ctx context.Context, o Options) error {
 		return err
 	}
 	in.info.Duration = count.seconds()
-	in.info.Truncated = rep.incomplete(in, o, rep.stamps.end(count.seconds()))
+	in.info.Truncated = in.info.Truncated || rep.incomplete(in, o, rep.stamps.end(count.seconds()))
 	return in.checkEnd(count.count)
 }
 

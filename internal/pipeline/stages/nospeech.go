@@ -64,13 +64,19 @@ func reject(s *Speech, t *asr.Transcript) {
 // A recognizer may put the first words of a sentence into a spot of noise
 // before it: a segment that is at most noSpeechSeconds long, ends inside the
 // sentence, is spotPause seconds before the rest, and during which the
-// detector's probability of silence is above noSpeechSilence.
+// detector's probability of silence is above noSpeechSilence, in all of the spot.
 const spotPause = 2.0
 
 // spot reports whether a segment lies in a spot of noise, unless the text after
 // it shows that its sentence ends there.
 func (s *Speech) spot(segment asr.Segment, next string) bool {
-	silent, known := s.Silence(segment.Start, segment.End)
+	from, to := segment.Start, segment.End
+	for _, span := range s.Spans {
+		if start, end := span.Seconds(); start < segment.End && segment.Start < end {
+			from, to = min(from, start), max(to, end)
+		}
+	}
+	silent, known := s.Silence(from, to)
 	return known && silent > noSpeechSilence && segment.End-segment.Start <= noSpeechSeconds && !decode.EndsSentence(segment.Text, next)
 }
 

@@ -103,7 +103,7 @@ func TestJoinSpots(t *testing.T) {
 	probs := make([]float32, 800)
 	for i := range probs {
 		probs[i] = 0.5
-		if i >= 300 { // from 9.6 s
+		if i == 16 || i >= 300 { // at 0.51 s, and from 9.6 s
 			probs[i] = 0.9
 		}
 	}
@@ -120,6 +120,7 @@ func TestJoinSpots(t *testing.T) {
 		want  []string
 	}{
 		{"the first word", []asr.Segment{at(0.4, 0.8, "And"), at(10, 13, "so it was.")}, []string{"And so it was."}},
+		{"the first word in the clearest part", []asr.Segment{at(0.512, 0.54, "And"), at(10, 13, "so it was.")}, []string{"And so it was."}},
 		{"a whole sentence", []asr.Segment{at(0.4, 0.8, "Yes."), at(10, 13, "So it was.")}, []string{"Yes.", "So it was."}},
 		{"clear speech", []asr.Segment{at(10, 10.4, "And"), at(13, 14, "so it was.")}, []string{"And", "so it was."}},
 		{"a short pause", []asr.Segment{at(0.4, 0.8, "And"), at(2, 4, "so it was.")}, []string{"And", "so it was."}},

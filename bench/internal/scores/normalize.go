@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
+	"golang.org/x/text/runes"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -31,7 +32,7 @@ var normalizers = []Normalizer{
 	{"basic", "whisper-normalizer 0.1.15", basic, basic},
 	{"whisper", "whisper-normalizer 0.1.15", whisper.text, basic},
 	{"openasr-2026", "Open ASR Leaderboard 2026-08, without its table of names", openASR2026.text, basic},
-	{"letters", "1", foldLetters, foldLetters},
+	{"letters", "2", foldLetters, foldLetters},
 }
 
 // FindNormalizer returns a normalizer by its name.
@@ -97,18 +98,18 @@ func basic(s string) string {
 }
 
 // foldLetters returns a text in lower case without punctuation in which spelling
-// that carries no sound makes no difference: the vowel signs and the tatweel of
-// Arabic, the two forms of yeh and kaf and the half-space of Persian, and the
-// spaces of Korean, whose syllables become words.
+// that carries no sound makes no difference: the vowel signs of Arabic and Hebrew,
+// tatweel, hamza and the forms of yeh, kaf and heh, digits, the half-space of
+// Persian or a space in its place, and the spaces of Korean, whose syllables
+// become words.
 func foldLetters(s string) string {
 	var b strings.Builder
-	for _, r := range norm.NFKC.String(lower(s)) {
+	bare := runes.Remove(runes.Predicate(func(r rune) bool { return r >= 0x591 && r <= 0x670 && unicode.Is(unicode.Mn, r) }))
+	for _, r := range variants.Replace(norm.NFKC.String(bare.String(norm.NFKD.String(lower(s))))) {
 		switch {
-		case r == 'ـ' || r >= 0x64b && r <= 0x65f || r == 0x670 || unicode.Is(unicode.Cf, r):
-		case r == 'ي' || r == 'ى':
-			b.WriteRune('ی')
-		case r == 'ك':
-			b.WriteRune('ک')
+		case r == 'ـ' || unicode.Is(unicode.Cf, r):
+		case r >= 0x660 && r <= 0x669 || r >= 0x6f0 && r <= 0x6f9:
+			b.WriteByte('0' + byte(r&15))
 		case unicode.Is(unicode.Hangul, r):
 			b.WriteString(" " + string(r) + " ")
 		case r == '\'' || unicode.In(r, unicode.L, unicode.M, unicode.N):
@@ -117,8 +118,16 @@ func foldLetters(s string) string {
 			b.WriteByte(' ')
 		}
 	}
-	return b.String()
+	return suffixed.ReplaceAllString(prefixed.ReplaceAllString(b.String(), "$1$2"), "$1$2")
 }
+
+var (
+	// variants writes letters of Arabic, Persian and Urdu alike.
+	variants = strings.NewReplacer("ي", "ی", "ى", "ی", "ك", "ک", "ة", "ه", "ہ", "ه", "ھ", "ه")
+	// prefixed and suffixed match affixes of Persian behind and before a space.
+	prefixed = regexp.MustCompile(`(^| )(ن?می) +`)
+	suffixed = regexp.MustCompile(` +(هایی?|ها|تر|ترین)( |$)`)
+)
 
 // letters maps letters that Unicode does not decompose into letter and mark.
 var letters = map[rune]string{

@@ -64,6 +64,7 @@ func TestEncodedFiles(t *testing.T) {
 		"binary":   {"binary", string(wav(2)), 201},
 		"wrong":    {"base64", "%%%%", 400},
 		"no data":  {"", "data:audio/wav," + text, 400},
+		"uuencode": {"x-uuencode", text, 400},
 	} {
 		var buf bytes.Buffer
 		mw := multipart.NewWriter(&buf)

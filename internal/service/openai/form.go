@@ -198,9 +198,14 @@ func (f *Form) readFile(part *multipart.Part, file func(filename string, from io
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	encoding := part.Header.Get("Content-Transfer-Encoding")
-	if !strings.EqualFold(encoding, "base64") && !strings.EqualFold(string(head), jsonstream.DataURL) { // no recording begins so
-		return file(f.Filename, content)
+	switch encoding := strings.ToLower(part.Header.Get("Content-Transfer-Encoding")); encoding {
+	case "", "7bit", "8bit", "binary", "identity":
+		if !strings.EqualFold(string(head), jsonstream.DataURL) { // no recording begins so
+			return file(f.Filename, content)
+		}
+	case "base64":
+	default:
+		return badField("file", "expected Content-Transfer-Encoding binary or base64, got %q", encoding)
 	}
 	decoded, err := jsonstream.Base64(content, "file")
 	if err == nil {

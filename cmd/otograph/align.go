@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/otograph/otograph"
@@ -50,6 +52,9 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 		if err := checkWritable(c.Output); err != nil {
 			return &usageError{fmt.Errorf("-o: %w", err)}
 		}
+	}
+	if err := cmp.Or(refuseAddress(c.Audio), refuseAddress(c.Text)); err != nil {
+		return err
 	}
 	script, words, cueOf, err := readText(c.Text)
 	if err == nil && len(words) == 0 {
@@ -120,6 +125,21 @@ func (c *alignCmd) write(a *otograph.Alignment, script *subtitle.Script, cueOf [
 	return deliver(c.Output, buf.Bytes(), c.Format, false)
 }
 
+// cueLine is a line of times of SubRip and WebVTT.
+var cueLine = regexp.MustCompile(`(?m)^\s*[\d:]+[.,]\d+\s*-->\s*[\d:]+[.,]\d+`)
+
+// textForms are forms of texts with marks that are not read.
+var textForms = []struct {
+	name string
+	mark *regexp.Regexp
+}{
+	{"Advanced SubStation", regexp.MustCompile(`(?m)^\[Script Info\]`)},
+	{"a document of markup, such as TTML or SAMI", regexp.MustCompile(`(?i)^\s*<(\?xml|!doctype|html|tt|sami)\b`)},
+	{"SubViewer (SBV)", regexp.MustCompile(`(?m)^\d+:\d\d:\d\d\.\d+,\d+:\d\d:\d\d\.\d+\s*$`)},
+	{"MicroDVD", regexp.MustCompile(`(?m)^\{\d+\}\{\d+\}`)},
+	{"lyrics (LRC)", regexp.MustCompile(`(?m)^\[\d+:\d\d[.:]\d+\]`)},
+}
+
 // readText returns the words of a text or of subtitles, with the cue of each.
 func readText(path string) (script *subtitle.Script, words []string, cueOf []int, err error) {
 	var text string
@@ -131,10 +151,13 @@ func readText(path string) (script *subtitle.Script, words []string, cueOf []int
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if strings.HasPrefix(text, "[Script Info]") {
-		return nil, nil, nil, fmt.Errorf("%s: expected a text, SubRip or WebVTT, found Advanced SubStation; ffmpeg converts it to SubRip", path)
+	ext, timed := strings.ToLower(filepath.Ext(path)), cueLine.MatchString(text)
+	for _, form := range textForms {
+		if !timed && form.mark.MatchString(text) {
+			return nil, nil, nil, fmt.Errorf("%s: expected a text, SubRip or WebVTT, found %s: save it as SubRip", path, form.name)
+		}
 	}
-	if ext := strings.ToLower(filepath.Ext(path)); ext != ".srt" && ext != ".vtt" {
+	if !timed && ext != ".srt" && ext != ".vtt" {
 		return nil, align.Split(text), nil, nil
 	}
 	if script, err = subtitle.ParseScript([]byte(text)); err != nil {

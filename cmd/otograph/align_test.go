@@ -94,10 +94,26 @@ func TestMisfitErrorExplainsTheCause(t *testing.T) {
 	assert.Contains(t, misfitOf(a), `…". If that is said, the text is another one; if not, the model cannot hear this voice or language (en)`)
 }
 
-// Subtitles of a format that is not read are no words.
-func TestAlignNamesAdvancedSubStation(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lines.ass")
-	require.NoError(t, os.WriteFile(path, []byte("\ufeff[Script Info]\nTitle: made up\n\n[Events]\n"), 0o600))
-	_, _, _, err := readText(path)
-	assert.ErrorContains(t, err, "found Advanced SubStation")
+// TestAlignNamesTextForms: subtitles of a format that is not read are no words;
+// SubRip is read whatever its name.
+func TestAlignNamesTextForms(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lines.txt")
+	for name, text := range map[string]string{
+		"Advanced SubStation":  "\ufeff; a comment\r\n[Script Info]\r\nTitle: made up\r\n",
+		"a document of markup": `<?xml version="1.0"?><tt xmlns="http://www.w3.org/ns/ttml"/>`,
+		"SubViewer (SBV)":      "0:00:00.000,0:00:02.000\r\nOne.\r\n",
+		"MicroDVD":             "{0}{50}One.\n",
+		"lyrics (LRC)":         "[ar:A]\n[00:12.50]One.\n",
+		"":                     "1\n00:00:01,000 --> 00:00:02,000\n[00:12.50] {0}{1} One.\n",
+		"\x00a text, no marks": "See [Script Info] and <tt>, from 0:00:00.000 on.\n",
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		script, words, _, err := readText(path)
+		if name == "" || name[0] == 0 {
+			require.NoError(t, err)
+			assert.Equal(t, name == "", script != nil, "%q", words)
+			continue
+		}
+		assert.ErrorContains(t, err, "found "+name)
+	}
 }

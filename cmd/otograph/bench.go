@@ -62,6 +62,9 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	if c.References != "" {
 		references = []string{c.References}
 	}
+	if err := refuseAddress(c.Manifest); err != nil {
+		return err
+	}
 	items, err := bench.Load(c.Manifest, references...)
 	if err != nil {
 		return err

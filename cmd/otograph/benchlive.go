@@ -31,6 +31,9 @@ func (c *benchLiveCmd) Run(ctx context.Context) error {
 	if len(c.Sessions) > 0 && slices.Min(c.Sessions) < 1 || !(c.Seconds >= 0) {
 		return &usageError{errors.New("--sessions must be at least 1, --seconds at least 0")}
 	}
+	if err := refuseAddress(c.Manifest); err != nil {
+		return err
+	}
 	items, err := bench.Load(c.Manifest)
 	if err != nil {
 		return err

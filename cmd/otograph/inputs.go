@@ -68,10 +68,10 @@ func expandInputs(args []string) (in inputs, err error) {
 			in.files = append(in.files, arg)
 			continue
 		}
-		info, err := os.Stat(arg)
-		if err != nil && strings.Contains(arg, "://") {
-			return in, &usageError{fmt.Errorf("%s: expected a file or a folder, got an address: download it first (curl -LO %s)", arg, arg)}
+		if err := refuseAddress(arg); err != nil {
+			return in, err
 		}
+		info, err := os.Stat(arg)
 		if err != nil {
 			return in, fmt.Errorf("%s: %w", arg, errors.Unwrap(err)) // without "stat"
 		}
@@ -84,6 +84,14 @@ func expandInputs(args []string) (in inputs, err error) {
 		}
 	}
 	return in, nil
+}
+
+// refuseAddress returns an error for an address instead of a file.
+func refuseAddress(arg string) error {
+	if _, err := os.Stat(arg); err != nil && strings.Contains(arg, "://") {
+		return &usageError{fmt.Errorf("%s: expected a file or a folder, got an address: download it first (curl -LO %s)", arg, arg)}
+	}
+	return nil
 }
 
 // folder adds the recordings of a folder. Their outputs keep its subfolders,

@@ -93,9 +93,11 @@ func TestAnyTextSurvivesARoundTrip(t *testing.T) {
 					break // SubRip has no text without a cue
 				}
 				require.NoError(t, err, "%s", &out)
-				got := make([]string, len(s.Cues))
+				var got []string
 				for i := range s.Cues {
-					got[i] = letters(read(s.Text(i)))
+					if said := letters(read(s.Text(i))); said != "" {
+						got = append(got, said)
+					}
 				}
 				if len(want) > 0 {
 					require.Equal(t, want, got, "%s", &out)
@@ -107,8 +109,11 @@ func TestAnyTextSurvivesARoundTrip(t *testing.T) {
 	})
 }
 
-// read drops the invisible mark that separates text resembling a tag.
-func read(s string) string { return strings.ReplaceAll(s, string(wordJoiner), "") }
+// read drops the invisible marks that separate text resembling a tag, and that
+// isolate text from right to left.
+func read(s string) string {
+	return strings.NewReplacer(string(wordJoiner), "", "\u2067", "", "\u2069", "").Replace(s)
+}
 
 // laid lays out cues and checks the invariants of all subtitles: no cue
 // overlaps another, and none is too short if there is time.

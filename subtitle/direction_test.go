@@ -44,8 +44,22 @@ func TestRightToLeftKeepsItsDirection(t *testing.T) {
 	require.NoError(t, err)
 	document, err := io.ReadAll(f)
 	require.NoError(t, err)
-	assert.Equal(t, 2, strings.Count(string(document), "<w:pPr><w:bidi/></w:pPr>"), "%s", document)
+	assert.Equal(t, 3, strings.Count(string(document), "<w:pPr><w:bidi/></w:pPr>"), "%s", document)
 	assert.Contains(t, string(document), `<w:rtl/></w:rPr><w:t xml:space="preserve">`+arabic)
+}
+
+// TestForeignWordsKeepDirection: the lines of a text from right to left that
+// begin with a word from left to right, without a name before them, are isolated.
+func TestForeignWordsKeepDirection(t *testing.T) {
+	r := &spec.Result{Segments: []spec.Segment{{Start: 1, End: 6, Text: "NASA הודיעה היום על תכנית חדשה לשיגור לוויינים (חדשים) בשנה הבאה."}}}
+	for f, times := range map[Format]string{FormatSRT: "00:00:01,000 --> 00:00:06,000\n", FormatVTT: "00:00:01.000 --> 00:00:06.000\n"} {
+		var b bytes.Buffer
+		require.NoError(t, Write(&b, f, "a.wav", time.Time{}, r))
+		_, text, _ := strings.Cut(b.String(), times)
+		first, second, _ := strings.Cut(text, "\n")
+		assert.True(t, strings.HasPrefix(first, "\u2067NASA") && strings.HasSuffix(first, "\u2069"), "%q", first)
+		assert.NotContains(t, second, "\u2067")
+	}
 }
 
 // TestDocumentsBeginWithWarnings, because their readers may not reach the end.

@@ -12,8 +12,8 @@ import (
 
 // SRT writes cues as SubRip: numbered, with times as HH:MM:SS,mmm and speakers
 // as "[name] " before the text where the speaker changes. Simultaneous speakers
-// each get a dash. Text that begins in a right-to-left script is isolated from
-// the name (U+2067, U+2069). SubRip has no escapes: text that a player would
+// each get a dash. Text from right to left is isolated (U+2067, U+2069) from the
+// name, and where a line begins in another script. SubRip has no escapes: text that a player would
 // interpret as a tag or an arrow is broken up by an invisible word joiner
 // (U+2060).
 func SRT(w io.Writer, cues []Cue, o Options) error {
@@ -30,10 +30,8 @@ func SRT(w io.Writer, cues []Cue, o Options) error {
 			case v.speaker == last:
 				prefix = ""
 			}
+			textfile.IsolateLines(v.lines, v.speaker != "")
 			for i, line := range v.lines {
-				if v.speaker != "" && textfile.RightToLeft(join(v.atoms)) {
-					line = "\u2067" + line + "\u2069"
-				}
 				if i > 0 {
 					prefix = ""
 				}

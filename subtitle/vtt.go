@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/otograph/otograph/internal/files/textfile"
 )
 
 // VTT writes cues as WebVTT: times as HH:MM:SS.mmm, speakers as voice spans
@@ -29,6 +31,7 @@ func VTT(w io.Writer, cues []Cue, o Options) error {
 					suffix = "</v>"
 				}
 			}
+			textfile.IsolateLines(v.lines, false)
 			for k := range v.lines {
 				v.lines[k] = vttEscapes.Replace(v.lines[k])
 			}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -139,7 +140,7 @@ func TestTimesOfBroadcasts(t *testing.T) {
 		"wrap.ts":      {append(slices.Clone(tones), "-output_ts_offset", "95439.5"), []float64{1, 3, 5}},
 		"hole.ts":      {append(slices.Clone(tones), "-c:a", "mp2", "-af", "asetpts='PTS+if(gt(T,2),30/TB,0)'"), []float64{1, 33, 35}},
 	} {
-		t.Run(name, func(t *testing.T) { tonesAt(t, ffmpegFile(t, name, c.args...), c.want) })
+		t.Run(name, func(t *testing.T) { tonesAt(t, ffmpegFile(t, name, c.args...), c.want, 0.03) })
 	}
 	joined := filepath.Join(t.TempDir(), "joined.ts")
 	out, err := os.Create(joined)
@@ -151,14 +152,86 @@ func TestTimesOfBroadcasts(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, out.Close())
-	tonesAt(t, joined, []float64{1, 3, 5, 7, 9, 11})
+	tonesAt(t, joined, []float64{1, 3, 5, 7, 9, 11}, 0.03)
 	info, err := Probe(t.Context(), File(joined), Options{})
 	require.NoError(t, err, "the difference of the time stamps is 26 h")
 	assert.InDelta(t, 12, info.Duration, 0.1)
 }
 
-// tonesAt compares the times at which a recording's tones begin.
-func tonesAt(t *testing.T, path string, want []float64) {
+// films lists containers with a clock of their own, the codec of their picture,
+// and the codecs of sound that ffmpeg writes beside it.
+var films = map[string]string{
+	"mkv": "mpeg4 aac libmp3lame libopus libvorbis flac ac3 eac3 pcm_s16le mp2 alac wavpack tta dca", "webm": "libvpx libopus libvorbis",
+	"mp4": "mpeg4 aac libmp3lame ac3 eac3 alac libopus flac", "mov": "mpeg4 aac pcm_s16le pcm_s16be alac pcm_alaw libmp3lame ac3", "m4v": "mpeg4 aac ac3",
+	"3gp": "mpeg4 aac", "3g2": "mpeg4 aac", "ismv": "mpeg4 aac", "f4v": "libx264 aac libmp3lame",
+	"ts": "mpeg2video aac libmp3lame mp2 ac3 eac3 libopus", "m2ts": "mpeg2video aac mp2 ac3 eac3", "mpg": "mpeg2video mp2 ac3", "vob": "mpeg2video mp2 ac3 pcm_dvd",
+	"flv": "flv libmp3lame aac", "asf": "wmv2 wmav1 wmav2 libmp3lame", "wmv": "wmv2 wmav2", "nut": "mpeg4 libopus pcm_s16le libmp3lame aac flac", "ogv": "libtheora libvorbis libopus flac",
+	"wtv": "mpeg2video mp2 ac3", "avi": "mpeg4 libmp3lame ac3 pcm_s16le aac mp2",
+}
+
+// TestTimesOfContainers compares the times of tones in over 60 pairs of
+// container and codec with those at which ffmpeg was given them, within 50 ms:
+// sound that begins 4.9 s after the picture, and a hole of 6 s.
+func TestTimesOfContainers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("at length: make test-extent")
+	}
+	needFFmpeg(t)
+	tones := []string{"-f", "lavfi", "-i", "aevalsrc='if(lt(mod(t,2),1),0,0.5*sin(3000*t))':s=48000:d=6"}
+	late, hole := 0, 0
+	for ending, line := range films {
+		codecs := strings.Fields(line)
+		for _, codec := range codecs[1:] {
+			film := func(name string, seconds int, more ...string) string {
+				args := append([]string{"-f", "lavfi", "-i", "color=s=64x64:r=25:d=" + strconv.Itoa(seconds)}, more...)
+				return ffmpegFile(t, name+"."+ending, append(args, "-map", "0", "-map", "1", "-c:v", codecs[0], "-c:a", codec, "-strict", "-2", "-ac", "2")...)
+			}
+			t.Run("late/"+codec+"."+ending, func(t *testing.T) {
+				path := film("late", 11, append([]string{"-itsoffset", "4.9"}, tones...)...)
+				if first, _ := packets(t, path); first < 4 {
+					t.Skip("ffmpeg writes no late start into it")
+				}
+				late++
+				tonesAt(t, path, []float64{5.9, 7.9, 9.9}, 0.05)
+			})
+			t.Run("hole/"+codec+"."+ending, func(t *testing.T) {
+				path := film("hole", 12, append(slices.Clone(tones), "-af", "asetpts='PTS+if(gt(T,2),6/TB,0)'")...)
+				if _, gap := packets(t, path); gap < 5 {
+					t.Skip("ffmpeg writes no hole into it")
+				}
+				hole++
+				tonesAt(t, path, []float64{1, 9, 11}, 0.05) // WMA: 44 ms
+			})
+		}
+	}
+	t.Logf("late: %d pairs, a hole: %d pairs", late, hole)
+	assert.GreaterOrEqual(t, late, 60)
+	assert.GreaterOrEqual(t, hole, 50)
+}
+
+// packets returns the time of the first packet of sound after the file's start,
+// and the longest time from a packet to the next, as ffprobe reads them.
+func packets(t *testing.T, path string) (first, gap float64) {
+	out, err := exec.Command("ffprobe", "-v", "error", "-select_streams", "a", "-show_entries", "packet=pts_time:format=start_time", "-of", "default=nk=1:nw=1", path).Output()
+	require.NoError(t, err)
+	var times []float64
+	for _, line := range strings.Fields(string(out)) {
+		if v, err := strconv.ParseFloat(line, 64); err == nil {
+			times = append(times, v)
+		}
+	}
+	require.Greater(t, len(times), 2)
+	start := times[len(times)-1]
+	times = times[:len(times)-1]
+	for i := range times[1:] {
+		gap = max(gap, times[i+1]-times[i])
+	}
+	return times[0] - start, gap
+}
+
+// tonesAt compares the times at which a recording's tones begin, within delta
+// seconds.
+func tonesAt(t *testing.T, path string, want []float64, delta float64) {
 	pcm, err := Open(t.Context(), File(path), Options{})
 	require.NoError(t, err)
 	defer pcm.Close()
@@ -173,7 +246,7 @@ func tonesAt(t *testing.T, path string, want []float64) {
 			quiet = 0
 		}
 	}
-	assert.InDeltaSlice(t, want, got, 0.03, "%v", pcm.Timeline())
+	assert.InDeltaSlice(t, want, got, delta, "%v", pcm.Timeline())
 }
 
 // onset returns the position of the first sound in seconds.

@@ -158,8 +158,8 @@ func TestTimesOfBroadcasts(t *testing.T) {
 	assert.InDelta(t, 12, info.Duration, 0.1)
 }
 
-// films lists containers with a clock of their own, the codec of their picture,
-// and the codecs of sound that ffmpeg writes beside it.
+// films lists containers with time stamps, the codec of the picture, and the
+// codecs of sound that ffmpeg writes with it.
 var films = map[string]string{
 	"mkv": "mpeg4 aac libmp3lame libopus libvorbis flac ac3 eac3 pcm_s16le mp2 alac wavpack tta dca", "webm": "libvpx libopus libvorbis",
 	"mp4": "mpeg4 aac libmp3lame ac3 eac3 alac libopus flac", "mov": "mpeg4 aac pcm_s16le pcm_s16be alac pcm_alaw libmp3lame ac3", "m4v": "mpeg4 aac ac3",

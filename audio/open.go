@@ -130,7 +130,10 @@ func receive(ctx context.Context, src Source, o Options, spool bool) (in *input,
 		}
 		in.meter = newMeter(ctx, in.file, in.name, -1)
 	case readerSource:
-		in.meter = newMeter(ctx, s.r, in.name, o.MaxBytes)
+		if s.r == nil {
+			return in, fault(ErrUnsupported, in.name, "the reader is nil")
+		}
+		in.meter = newMeter(ctx, &interruptible{ctx: ctx, r: s.r}, in.name, o.MaxBytes)
 		if peeked, err = in.peek(o, spool); err != nil {
 			return in, err
 		}

@@ -1,6 +1,7 @@
 package audio
 
 import (
+	"context"
 	"io"
 	"os"
 	"syscall"
@@ -31,8 +32,8 @@ func File(path string) Source { return fileSource{path} }
 
 // Reader is a recording that is read once, front to back. The name is used only
 // in errors. WAV is decoded while it arrives; other formats are first copied to
-// an unnamed temporary file. A canceled context does not interrupt a blocked
-// Read; the caller must close the other end of the reader.
+// an unnamed temporary file. A canceled context ends a run whose Read hangs; the
+// Read itself ends when the caller closes the other end of the reader.
 func Reader(r io.Reader, name string) Source { return readerSource{r, name} }
 
 // Raw is interleaved samples with any rate (Hz) and number of channels. The
@@ -46,6 +47,47 @@ func (s rawSource) Name() string    { return "samples" }
 func (fileSource) source()   {}
 func (readerSource) source() {}
 func (rawSource) source()    {}
+
+// interruptible reads from r into a separate buffer, so that a Read that hangs
+// can be left when ctx is done.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+	buf []byte
+}
+
+func (l *interruptible) Read(b []byte) (int, error) {
+	if err := context.Cause(l.ctx); err != nil {
+		return 0, err
+	}
+	if len(l.buf) < len(b) {
+		l.buf = make([]byte, len(b))
+	}
+	buf := l.buf[:len(b)]
+	type result struct {
+		n     int
+		err   error
+		panic any
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			r.panic = recover() // for the caller
+			done <- r
+		}()
+		r.n, r.err = l.r.Read(buf)
+	}()
+	select {
+	case r := <-done:
+		if r.panic != nil {
+			panic(r.panic)
+		}
+		return copy(b, buf[:r.n]), r.err
+	case <-l.ctx.Done():
+		return 0, context.Cause(l.ctx)
+	}
+}
 
 // open opens a regular file.
 func (s fileSource) open(o Options) (*os.File, int64, error) {

@@ -4,6 +4,7 @@ package audio
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -236,3 +238,21 @@ func TestFileWithoutName(t *testing.T) {
 		require.NoError(t, pcm.Close())
 	}
 }
+
+// TestReadersThatHang: a context ends the wait for a reader, and a nil reader is
+// an error; a panic of a reader is the caller's.
+func TestReadersThatHang(t *testing.T) {
+	in, out := io.Pipe() // nobody writes
+	defer out.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := Open(ctx, Reader(in, "a"), Options{})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = Open(t.Context(), Reader(nil, "a"), Options{})
+	require.ErrorIs(t, err, ErrUnsupported)
+	assert.PanicsWithValue(t, "mine", func() { _, _ = Open(t.Context(), Reader(broken{}, "a"), Options{}) })
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { panic("mine") }

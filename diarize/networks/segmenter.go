@@ -13,6 +13,9 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
+// segmenterWindows bounds the windows per call: the layers need 8 MB for each.
+const segmenterWindows = 2
+
 // The values of pyannote/segmentation-3.0, for files without metadata.
 const (
 	defaultWindow   = 10 * audio.SampleRate
@@ -180,11 +183,11 @@ func (m *Segmenter) Segment(ctx context.Context, pcm *audio.PCM, windows []audio
 		}
 	}
 	out := make([]diarize.Activity, len(windows))
-	batches := (len(windows) + batchWindows - 1) / batchWindows
+	batches := (len(windows) + segmenterWindows - 1) / segmenterWindows
 	pool := ort.NewWorkerPool(min(m.threads, batches))
 	defer pool.Close()
 	err := pool.Do(ctx, batches, func(b int) error {
-		batch := windows[b*batchWindows : min((b+1)*batchWindows, len(windows))]
+		batch := windows[b*segmenterWindows : min((b+1)*segmenterWindows, len(windows))]
 		buffer := m.buffer()
 		defer m.release(buffer)
 		samples := buffer[:len(batch)*m.window]
@@ -199,7 +202,7 @@ func (m *Segmenter) Segment(ctx context.Context, pcm *audio.PCM, windows []audio
 			return err
 		}
 		for i, w := range batch {
-			out[b*batchWindows+i] = m.activity(scores[i*len(scores)/len(batch):(i+1)*len(scores)/len(batch)], w.Len())
+			out[b*segmenterWindows+i] = m.activity(scores[i*len(scores)/len(batch):(i+1)*len(scores)/len(batch)], w.Len())
 		}
 		return nil
 	})
@@ -212,7 +215,7 @@ func (m *Segmenter) buffer() []float32 {
 	case b := <-m.buffers:
 		return b
 	default:
-		return make([]float32, batchWindows*m.window)
+		return make([]float32, segmenterWindows*m.window)
 	}
 }
 

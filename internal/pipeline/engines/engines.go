@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -98,6 +99,7 @@ type detectors struct {
 	embedder  engine[*networks.Embedder]
 	segmenter engine[*networks.Segmenter]
 	tagger    engine[*tag.Model]
+	opening   sync.Mutex // held while a large model is opened, which needs much more memory than it keeps
 }
 
 // New returns the engines of a set, none of them loaded.
@@ -174,6 +176,9 @@ func (e *Engines) VAD() (vad.Model, error) {
 // Embedder opens the speaker embedding network.
 func (e *Engines) Embedder() (diarize.Embedder, error) {
 	return detector(e, &e.embedder, models.RoleEmbedder, func(m *models.Model) (*networks.Embedder, error) {
+		e.opening.Lock()
+		defer e.opening.Unlock()
+		defer debug.FreeOSMemory() // of an embedded file's bytes, which the network has copied
 		return networks.OpenEmbedder(m, networks.Options{})
 	})
 }
@@ -194,9 +199,18 @@ func (e *Engines) Tagger() (events.Tagger, error) {
 	})
 }
 
+// large is the size in bytes of a model beside which a collection costs nothing.
+const large = 200 << 20
+
 // Open opens a recognizer until the lease of the run ends; see pool.get.
 func (e *Engines) Open(ctx context.Context, m *models.Model) (asr.Transcriber, error) {
 	return e.recognizers.get(ctx, e.lease, m, func() (asr.Transcriber, error) {
+		e.opening.Lock()
+		defer e.opening.Unlock()
+		defer ort.TrimHeap()
+		if size(m) >= large {
+			defer debug.FreeOSMemory() // now rather than when the garbage is 64 MB
+		}
 		return recognizers.Open(m, recognizers.Options{Device: e.opt.Device, Threads: e.opt.Cores, Logger: e.opt.Logger})
 	})
 }

@@ -43,7 +43,8 @@ func (s *Stages) NeedsStandard(t *Transcription) bool {
 // Preload opens a run's models while the recording is still being decoded and
 // searched for speech, two at a time. The models that the text needs come
 // first: the voice activity detector and, concurrently, the language detector
-// and the recognizer if it is known. The run does not wait for Preload; errors
+// and the recognizer if it is known. That and the embedder, whose opening needs
+// most memory, are opened in turn. The run does not wait for Preload; errors
 // are left to the stage that needs the model. Each goroutine calls enter at its
 // start and done at its end; if enter fails, nothing is opened.
 func (s *Stages) Preload(ctx context.Context, enter func() (done func(), err error)) {
@@ -53,11 +54,12 @@ func (s *Stages) Preload(ctx context.Context, enter func() (done func(), err err
 		lanes[0] = append(lanes[0], func() { _, _ = e.VAD() })
 		lanes[1] = append(lanes[1], func() { s.preloadRecognizer(ctx) })
 		if *s.Options.EnableDiarize {
-			lanes[0] = append(lanes[0], func() { _, _ = e.Embedder() }, func() { _, _ = e.Segmenter() })
+			lanes[0] = append(lanes[0], func() { _, _ = e.Segmenter() })
+			lanes[1] = append(lanes[1], func() { _, _ = e.Embedder() })
 		}
 	}
 	if *s.Options.EnableAudioEvents {
-		lanes[1] = append(lanes[1], func() { _, _ = e.Tagger() })
+		lanes[0] = append(lanes[0], func() { _, _ = e.Tagger() })
 	}
 	for _, lane := range lanes {
 		done, err := enter()

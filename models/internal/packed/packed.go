@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"unsafe"
 	"weak"
@@ -50,8 +51,28 @@ func (p *File) Bytes() ([]byte, error) {
 	return data, nil
 }
 
+// large is the size in bytes from which the memory for unpacking is returned to
+// the system at once, because an engine is about to need as much.
+const large = 16 << 20
+
 // unpack reverses the pack command.
 func (p *File) unpack() ([]byte, error) {
+	planes, err := p.decompress()
+	if err != nil {
+		return nil, err
+	}
+	data := join(planes, p.Planes)
+	if planes = nil; p.Size >= large {
+		debug.FreeOSMemory()
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.SHA256 {
+		return nil, fmt.Errorf("%w: damaged executable: embedded %s: expected sha256 %s, found %x", models.ErrBroken, p.Name, p.SHA256, sum)
+	}
+	return data, nil
+}
+
+// decompress returns the byte planes.
+func (p *File) decompress() ([]byte, error) {
 	// The frames were written through a pipe and declare the largest window of
 	// zstd's highest level, so the memory limit is this large. DecodeAll works
 	// in the given slice and allocates no window.
@@ -67,11 +88,7 @@ func (p *File) unpack() ([]byte, error) {
 	if len(planes) != p.Size {
 		return nil, fmt.Errorf("%w: damaged executable: embedded %s: expected %d bytes, found %d", models.ErrBroken, p.Name, p.Size, len(planes))
 	}
-	data := join(planes, p.Planes)
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.SHA256 {
-		return nil, fmt.Errorf("%w: damaged executable: embedded %s: expected sha256 %s, found %x", models.ErrBroken, p.Name, p.SHA256, sum)
-	}
-	return data, nil
+	return planes, nil
 }
 
 // join orders byte planes as the data was: the first plane holds every

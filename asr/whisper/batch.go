@@ -210,7 +210,6 @@ func (w *worker) again(o *opened) bool {
 
 // close frees or stores the window of a decided job.
 func (w *worker) close(o *opened) {
-	o.job.sound = nil
 	w.closed++
 	if o.job.keep {
 		o.window.Forget()

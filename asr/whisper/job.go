@@ -24,17 +24,13 @@ type job struct {
 	keep   bool    // the encoded window will be needed again
 	brief  bool    // it is encoded with little silence after its sound
 	draft  []int32 // a likely text, for a search with one beam
-	sound  []float32
 	plan   plan
 	stats  asr.Stats // the work done, counted
 }
 
-// samples returns the sound of the job's window, stored for later calls.
+// samples returns a copy of the sound of the job's window.
 func (j *job) samples() []float32 {
-	if j.sound == nil {
-		j.sound = j.window.Samples(make([]float32, 0, j.window.Len()), j.pcm)
-	}
-	return j.sound
+	return j.window.Samples(make([]float32, 0, j.window.Len()), j.pcm)
 }
 
 // plan decides which searches a window needs.

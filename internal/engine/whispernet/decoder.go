@@ -44,7 +44,8 @@ func (d *Decoder) Free() {
 // Step runs one decoder pass over columns of any windows, at any positions. A
 // column also attends to earlier positions of the same pass: a prompt is a pass
 // with a column for each of its tokens, all in row 0. A column's results do not
-// depend on the other columns of the pass.
+// depend on the other columns of the pass, but a text of a window that is in none
+// of its columns is forgotten.
 func (d *Decoder) Step(columns []Column, stop *Stop) (err error) {
 	defer caught(&err)
 	if len(columns) == 0 {
@@ -86,6 +87,7 @@ func (d *Decoder) embed() error {
 			return fmt.Errorf("whispernet: expected a token of %d, a position of %d and a row of %d, found token %d at %d in row %d",
 				h.Vocabulary, h.TextContext, c.Window.rows, c.Token, c.Position, c.Row)
 		}
+		c.Window.pass++
 	}
 	x := d.x.grow(len(d.columns) * n)
 	for len(d.cells) < len(d.columns) {
@@ -106,6 +108,11 @@ func (d *Decoder) embed() error {
 			cells = append(cells, c.Window.cell(p, row))
 		}
 		d.cells[i] = append(cells, c.Window.cell(c.Position, c.Row))
+	}
+	for i, c := range d.columns {
+		if i == 0 || d.columns[i-1].Window != c.Window {
+			c.Window.reclaim()
+		}
 	}
 	return nil
 }

@@ -197,6 +197,44 @@ func TestResultsDoNotDependOnTheRestOfThePass(t *testing.T) {
 	}
 }
 
+// TestCacheHoldsTheTextsThatContinue checks that the cells of texts that a beam
+// search has left are used again.
+func TestCacheHoldsTheTextsThatContinue(t *testing.T) {
+	m := testModel(t, 8, "")
+	w := encode(t, m, 1, 1)
+	tokens := []int32{50258}
+	for i := range int(m.header.TextContext) - 1 {
+		tokens = append(tokens, int32(5+i%7))
+	}
+	want := say(t, m, w, 1, tokens...)
+	w.Forget()
+	d := m.NewDecoder(1)
+	defer d.Free()
+	got := make([]float32, m.header.Vocabulary)
+	path := make([]uint8, 0, len(tokens))
+	for i, token := range tokens {
+		var beams []Column
+		right := i % 5 // the row of the text that continues
+		for row := range 5 {
+			c := Column{Window: w, Row: row, Position: i, Token: int32(1000 + row), Path: path}
+			if row == right {
+				c.Token, c.Logits = token, got
+			}
+			beams = append(beams, c)
+		}
+		require.NoError(t, d.Step(beams, nil))
+		path = append(path, uint8(right))
+	}
+	assert.Equal(t, want, got)
+	cells := 0
+	for _, rows := range w.cells {
+		for _, c := range rows {
+			cells += len(c.values) / m.cellSize()
+		}
+	}
+	assert.Equal(t, len(tokens)+4, cells, "the text that continues, and four that the last pass left")
+}
+
 // TestKernelsAgree checks that all kernels compute the same result, up to
 // rounding.
 func TestKernelsAgree(t *testing.T) {

@@ -15,11 +15,16 @@ type Window struct {
 	rows  int
 	cross memory[byte]
 	heads [][]attention // by layer and head
-	cells []memory[uint16]
+	cells [][]cacheCell // by position and row
+	spare []memory[uint16]
+	pass  int // number of the decoder's latest pass
 }
 
-// cellPositions is the positions allocated together in a window's cache.
-const cellPositions = 16
+// cacheCell is the cache of a row at a position, empty if no text uses it.
+type cacheCell struct {
+	memory[uint16]
+	pass int // the latest one that used it
+}
 
 func headScale(size int) float32 { return float32(1 / math.Sqrt(float64(size))) }
 
@@ -126,10 +131,12 @@ func (w *Window) Free() {
 
 // Forget empties the decoder's cache, so that another text can be decoded.
 func (w *Window) Forget() {
-	for i := range w.cells {
-		w.cells[i].free()
+	w.pass++
+	w.reclaim()
+	for i := range w.spare {
+		w.spare[i].free()
 	}
-	w.cells = nil
+	w.cells, w.spare = nil, nil
 }
 
 // cellSize returns a column's halves per position: all layers' keys and values.
@@ -137,9 +144,24 @@ func (m *Model) cellSize() int { return len(m.decoder) * 2 * int(m.header.TextSt
 
 // cell returns the cache of a row at a position.
 func (w *Window) cell(position, row int) unsafe.Pointer {
-	for len(w.cells) <= position/cellPositions {
-		w.cells = append(w.cells, allocate[uint16](cellPositions*w.rows*w.m.cellSize()))
+	for len(w.cells) <= position {
+		w.cells = append(w.cells, make([]cacheCell, w.rows))
 	}
-	at := (position%cellPositions*w.rows + row) * w.m.cellSize()
-	return unsafe.Pointer(&w.cells[position/cellPositions].values[at])
+	c := &w.cells[position][row]
+	if last := len(w.spare) - 1; c.values == nil && last >= 0 {
+		c.memory, w.spare = w.spare[last], w.spare[:last]
+	}
+	c.pass = w.pass
+	return unsafe.Pointer(&c.grow(w.m.cellSize())[0])
+}
+
+// reclaim empties the cells that the latest pass did not use.
+func (w *Window) reclaim() {
+	for _, rows := range w.cells {
+		for i := range rows {
+			if c := &rows[i]; c.values != nil && c.pass != w.pass {
+				w.spare, c.memory = append(w.spare, c.memory), memory[uint16]{}
+			}
+		}
+	}
 }

@@ -8,8 +8,8 @@ const encoderRows = 96
 
 // encoderScratch is the memory of one pass of the encoder.
 type encoderScratch struct {
-	x, qkv, attended memory[float32]
-	workers          []encoderWorker
+	x, qkv  memory[float32]
+	workers []encoderWorker
 }
 
 // encoderWorker is the memory of one goroutine of a pass.
@@ -22,7 +22,6 @@ type encoderWorker struct {
 func (s *encoderScratch) free() {
 	s.x.free()
 	s.qkv.free()
-	s.attended.free()
 	for i := range s.workers {
 		w := &s.workers[i]
 		w.normal.free()
@@ -123,7 +122,8 @@ func (p *pass) blocks(rows int, f func(from, to int, w *encoderWorker)) {
 func (p *pass) convolve(features []float32) {
 	d, channels := p.d, p.conv1.k/3
 	frames := 2 * p.n
-	first := p.qkv.grow(3 * p.n * d)[:frames*d] // unused until the first layer
+	room := p.qkv.grow(3 * p.n * d) // unused until the first layer
+	first, positions := room[:frames*d], p.positions(p.encoderPositions.values, d, room[frames*d:])
 	convolve := func(w *matrix, from []float32, frames, channels, step, rows int, out []float32, add []float32) {
 		p.blocks(rows, func(a, b int, k *encoderWorker) {
 			cut := k.hidden.grow(encoderRows * max(3*channels, 4*d))
@@ -136,23 +136,23 @@ func (p *pass) convolve(features []float32) {
 		})
 	}
 	convolve(p.conv1, features, frames, channels, 1, frames, first, nil)
-	positions := p.positions(p.encoderPositions.values, d, p.attended.grow(p.n*d)) // unused until the first layer
 	convolve(p.conv2, first, frames, d, 2, p.n, p.x.grow(p.n*d), positions)
 }
 
-// attention lets every position attend to all, and writes into attended.
+// attention lets every position attend to all, and writes the result in the
+// place of the queries.
 func (p *pass) attention(weights, heads int) {
 	d, n := p.d, p.n
 	size := d / heads
 	kind := p.encoderKind(weights, size)
 	room := p.attentionRoom(kind, n, size)
-	qkv, attended := p.qkv.values, p.attended.grow(n*d)
+	qkv := p.qkv.values
 	p.each(heads, func(h, worker int) {
 		w := &p.workers[worker]
 		head := p.placeAttention(kind, n, size, w.head.grow(room))
 		head.thin(p.dense, p.several)
 		p.packHead(&head, qkv[d+h*size:], qkv[2*d+h*size:], 3*d)
-		p.attend(&head, qkv[h*size:], 3*d, n, w.scores.grow(tileRows*p.padded(n)), attended[h*size:], d)
+		p.attend(&head, qkv[h*size:], 3*d, n, w.scores.grow(tileRows*p.padded(n)), qkv[h*size:], 3*d)
 	})
 }
 
@@ -173,7 +173,7 @@ func (p *pass) layer(l *encoderLayer, heads int) {
 			return &operand{x: x, stride: stride, m: b - a, eight: &w.eight}
 		}
 		at := target{out: x[a*d:], add: x[a*d:], stride: d}
-		p.multiply(l.out, rows(p.attended.values[a*d:], d), at)
+		p.multiply(l.out, rows(qkv[a*3*d:], 3*d), at)
 		p.normalize(&l.mlpNorm, x[a*d:], b-a, normal)
 		p.multiply(l.up, rows(normal, d), target{out: hidden, stride: l.up.n, gelu: true})
 		p.multiply(l.down, rows(hidden, l.up.n), at)

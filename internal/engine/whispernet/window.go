@@ -79,7 +79,7 @@ func (m *Model) encode(samples []float32, l layout, rows, threads int, stop *Sto
 		p.layer(&m.encoder[i], int(m.header.AudioHeads))
 	}
 	n := l.n
-	out := s.attended.grow(n * p.d)
+	out := s.qkv.values[2*n*p.d:] // beside the keys and values of the window
 	p.blocks(n, func(a, b int, _ *encoderWorker) { m.normalize(&m.encoderNorm, s.x.values[a*p.d:], b-a, out[a*p.d:]) })
 	if stop.Stopped() {
 		return nil, ErrStopped

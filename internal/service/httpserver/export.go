@@ -101,7 +101,7 @@ func (x *export) add(ctx context.Context, name string, method uint16, write func
 	}
 	switch {
 	case err == nil:
-		_, _ = e.Write(nil) // an empty entry exists, too
+		_, _ = e.Write(nil) // an empty entry also exists
 		e.SHA256 = hex.EncodeToString(e.sum.Sum(nil))
 	case errors.Is(err, tasks.ErrNoAudio), errors.Is(err, webhook.ErrNoHook):
 		return

@@ -34,7 +34,7 @@ func (s *Server) getHook(w http.ResponseWriter, r *request) error {
 	return s.writeHook(w, r, http.StatusOK, "")
 }
 
-// changeHook makes a change of the account's hook, which may return a secret,
+// changeHook changes the account's hook with work, which may return a secret,
 // records it in the audit log and responds with the hook.
 func (s *Server) changeHook(w http.ResponseWriter, r *request, e accounts.AuditEntry, work func(o *webhook.Outbox, ctx context.Context, account string) (string, error)) error {
 	var secret string

@@ -15,7 +15,7 @@ import (
 const taskColumns = `id, account_id, status, audio_filename, audio_source_type, audio_size, audio_md5, audio_seconds, allow_training,
 	error_message, warnings, COALESCE(language, ''), speakers, options, extras, batch_mode, created_at, updated_at, finished_at`
 
-// scanTask reads taskColumns, and more columns behind them into other targets.
+// scanTask reads taskColumns, and the columns after them into other targets.
 func scanTask(row db.Row, more ...any) (t Task, err error) {
 	err = row.Scan(append([]any{
 		&t.ID, &t.AccountID, &t.Status, &t.AudioFilename, &t.AudioSourceType, &t.AudioSize, &t.AudioMD5, &t.AudioDuration, &t.AllowTraining,

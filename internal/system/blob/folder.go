@@ -61,7 +61,7 @@ func (u *fileUpload) Commit() error {
 	return u.folder.sync(filepath.Dir(u.path))
 }
 
-// publish gives the file its final name.
+// publish renames the file to its final name.
 func (u *fileUpload) publish() error {
 	if u.fresh {
 		err := os.Link(u.Name(), u.path)

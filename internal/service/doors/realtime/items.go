@@ -132,7 +132,7 @@ func (d *Door) committed(e spec.LiveEvent) [][]byte {
 	return append(d.commit(it), d.progress(it)...)
 }
 
-// commit tells that an item is complete but for its text.
+// commit reports that an item is complete but for its text.
 func (d *Door) commit(it *item) [][]byte {
 	it.committed = true
 	previous := orNull(d.last)

@@ -39,7 +39,8 @@ var ErrClosed = errors.New("the live session is closed")
 // Options configures a session. The zero value is valid.
 type Options struct {
 	// Options are the options of a run. EnableASR must not be false, and
-	// AudioTrack has no effect.
+	// AudioTrack has no effect. The result of Close has at least MinSpeakers and
+	// exactly NumSpeakers; events have at most NumSpeakers or MaxSpeakers.
 	otograph.Options
 	// Extras are further options of a run.
 	Extras spec.Extras

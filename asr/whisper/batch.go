@@ -27,9 +27,9 @@ const (
 	// up to fewThreads, compared with separate workers.
 	threadYield, fewThreads = 0.85, 4
 	// stagger and evenShare apply if a caller waits for the sentences, because
-	// windows that begin together also end together: a worker decodes its first
-	// window alone, opens the next one after stagger decoder steps, about a
-	// quarter of a window's, and has at most one in evenShare of its windows open.
+	// windows that begin together also end together: all cores decode the first
+	// window alone. Then a worker opens the next one after stagger decoder steps,
+	// about a quarter of a window's, and at most one in evenShare at a time.
 	stagger, evenShare = 24, 4
 	// slotLength is how long a worker computes before others pass the gate.
 	slotLength = 50 * time.Millisecond
@@ -69,13 +69,21 @@ func (c *cpu) decode(ctx context.Context, jobs []*job, opt asr.Options, done fun
 	if len(jobs) == 0 {
 		return nil
 	}
+	left := len(jobs)
+	if opt.Settled != nil && left > 1 {
+		if err := c.decode(ctx, jobs[:1], opt, done); err != nil {
+			return err
+		}
+		left--
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	b := &batch{cpu: c, jobs: jobs, stop: new(whispernet.Stop), done: done}
+	b.next.Store(int64(len(jobs) - left))
 	defer context.AfterFunc(ctx, b.stop.Now)()
-	workers, threads := teams(len(jobs), max(opt.Parallel, 1))
-	open := windowsEach(len(jobs), workers, c.model.WindowBytes())
+	workers, threads := teams(left, max(opt.Parallel, 1))
+	open := windowsEach(left, workers, c.model.WindowBytes())
 	if opt.Settled != nil {
-		open = max(1, min(open, len(jobs)/workers/evenShare))
+		open = max(1, min(open, left/workers/evenShare))
 	}
 	for range workers {
 		group.Go(func() error {
@@ -93,7 +101,6 @@ type worker struct {
 	decoder       *whispernet.Decoder
 	slot          slot
 	open          []*opened
-	closed        int // jobs
 	columns       []whispernet.Column
 }
 
@@ -133,7 +140,7 @@ func (w *worker) run() error {
 // fill opens further jobs while there is room for them.
 func (w *worker) fill() error {
 	for len(w.open) < w.most {
-		if n := len(w.open); n > 0 && w.slot.opt.Settled != nil && (w.closed == 0 || w.open[n-1].job.stats.DecoderSteps < stagger) {
+		if n := len(w.open); n > 0 && w.slot.opt.Settled != nil && w.open[n-1].job.stats.DecoderSteps < stagger {
 			return nil
 		}
 		i := int(w.next.Add(1)) - 1
@@ -210,7 +217,6 @@ func (w *worker) again(o *opened) bool {
 
 // close frees or stores the window of a decided job.
 func (w *worker) close(o *opened) {
-	w.closed++
 	if o.job.keep {
 		o.window.Forget()
 		w.cpu.store(o.job, o.window)

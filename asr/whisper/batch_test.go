@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/semaphore"
 	"pgregory.net/rapid"
 
 	"github.com/otograph/otograph/asr"
@@ -131,6 +132,40 @@ func TestSilenceTakesOnePass(t *testing.T) {
 	_, _, err := e.DetectLanguage(context.Background(), audio.FromSamples(make([]float32, 90*second)), nil, asr.Detection{})
 	require.NoError(t, err)
 	assert.Len(t, e.cpu.stored, 1)
+}
+
+// TestFirstSentence counts what is encoded before the first sentence of a long
+// recording is given: a short window, and for the language a part of another one.
+func TestFirstSentence(t *testing.T) {
+	e := openWindows(t, buildModel(testHeader, say(0.0, " Alpha", " beta", ".", " Alpha", " delta", ".", 4.5)), 6, Options{})
+	e.packing.Opening = 2
+	pcm, speech := far(8, 0.2, 4.4)
+	speech = append(spans(0.2, 1.5, 2.4, 4.4), speech[1:]...)
+	_, _, err := e.DetectLanguage(t.Context(), pcm, speech, asr.Detection{})
+	require.NoError(t, err)
+	require.Len(t, e.cpu.stored, 1, "the other one is of no further use")
+	assert.Len(t, e.cpu.stored[0].pieces, 1)
+	assert.Equal(t, pcm, e.cpu.stored[0].pcm.Value())
+	o := greedy()
+	o.Parallel = 2
+	gate := semaphore.NewWeighted(2)
+	o.Gate = gate
+	decoded, given := 0.0, 0
+	o.Progress = func(done, _ float64) { decoded = done }
+	o.Settled = func([]asr.Segment) {
+		if given++; given == 1 {
+			assert.Zero(t, decoded, "seconds of other windows")
+			assert.True(t, gate.TryAcquire(1), "no other window is decoded")
+			gate.Release(1)
+		}
+	}
+	got, err := e.Transcribe(t.Context(), pcm, speech, o)
+	require.NoError(t, err)
+	assert.Greater(t, given, 4, "window by window")
+	o.Settled = nil
+	want, err := e.Transcribe(t.Context(), pcm, speech, o)
+	require.NoError(t, err)
+	assert.Equal(t, want, got, "whether somebody waits or not")
 }
 
 // TestSentencesComeWindowByWindow: somebody who waits for the sentences gets

@@ -69,6 +69,9 @@ const (
 // silence: base's. Larger models were not measured with it.
 const thinLayers = 6
 
+// openingSeconds is the length of the first of many windows of such a model.
+const openingSeconds = 10
+
 // failure converts an error of the network: a lack of memory becomes ErrDecode.
 func failure(err error) error {
 	if errors.Is(err, whispernet.ErrMemory) {
@@ -78,10 +81,8 @@ func failure(err error) error {
 }
 
 // openCPU loads a model, with the alignment heads that time words, if any.
-func openCPU(f *whispernet.File, alignment [][2]int, threads int) (*cpu, error) {
-	model, err := whispernet.Open(f.Checked, whispernet.Options{
-		Kernels: os.Getenv(EnvKernels), Threads: threads, Thin: f.Packing.Max == 30 && f.Header.AudioLayers <= thinLayers,
-	})
+func openCPU(f *whispernet.File, alignment [][2]int, thin bool, threads int) (*cpu, error) {
+	model, err := whispernet.Open(f.Checked, whispernet.Options{Kernels: os.Getenv(EnvKernels), Threads: threads, Thin: thin})
 	if err != nil {
 		return nil, err
 	}

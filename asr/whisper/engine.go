@@ -115,7 +115,11 @@ func Open(model *models.Model, opt Options) (*Engine, error) {
 		return nil, err
 	}
 	defer f.Close()
-	c, err := openCPU(f, model.AlignmentHeads, opt.Threads)
+	thin := f.Packing.Max == 30 && f.Header.AudioLayers <= thinLayers
+	if thin {
+		f.Packing.Opening = openingSeconds
+	}
+	c, err := openCPU(f, model.AlignmentHeads, thin, opt.Threads)
 	if err != nil {
 		return nil, fmt.Errorf("whisper: %s (standard recognizer): %w", f.Name, err)
 	}

@@ -25,8 +25,8 @@ const (
 const mostBrief = 20
 
 // DetectLanguage implements asr.LanguageDetector. It encodes the first window
-// of speech, the middle one and, if in doubt, the last one. A following
-// transcription of the same speech uses the same passes. If each window is
+// of speech, the middle one (in long recordings its beginning, briefly) and, if in
+// doubt, the last one. A following transcription of the same speech uses the same passes. If each window is
 // surely in one language, the answer is the language of most speech. If doubt
 // remains, the answer is the language in which the decoded text is most likely.
 // The answer is one of Languages and, if any of those are among the given ones,
@@ -45,6 +45,11 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 		return "en", 1, nil
 	}
 	windows := e.listen(pcm, speech)
+	early := e.packing.Opening > 0 && decode.Window{Speech: speech}.SpeechSeconds() > 4*e.packing.Max
+	if early { // the first sentence waits for the answer
+		from, _ := windows[1].Speech[0].Seconds()
+		windows[1], _ = windows[1].Part(from, from+passageSeconds)
+	}
 	first := windows[:min(len(windows), 2)]
 	briefly := opt.Brief && !slices.ContainsFunc(first, func(w decode.Window) bool { return w.Len() > mostBrief*audio.SampleRate })
 	if briefly {
@@ -59,17 +64,17 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	}
 	var answers []firstPass
 	var mean map[string]float64
-	for _, part := range [][]decode.Window{first, windows[len(first):]} {
+	for i, part := range [][]decode.Window{first[:1], first[1:], windows[len(first):]} {
 		if len(part) == 0 {
 			continue
 		}
-		more, err := e.firstPass(ctx, pcm, part, false)
+		more, err := e.firstPass(ctx, pcm, part, i == 1 && early)
 		if err != nil {
 			return "", 0, err
 		}
 		answers = append(answers, more...)
 		mean = e.mean(windows, answers, opt.Among)
-		if language = likeliest(mean, e.languages); mean[language] >= sureLanguage {
+		if language = likeliest(mean, e.languages); i > 0 && mean[language] >= sureLanguage {
 			break
 		}
 	}

@@ -37,6 +37,10 @@ type PackOptions struct {
 	Cut float64
 	// FreeCut is the pause (s) where a window ends without cost; default 0.8.
 	FreeCut float64
+	// Opening, if positive, ends the first window of speech that fills more than
+	// four at the longest pause between half and all of so many seconds, or else
+	// at the next one, so that its text is early.
+	Opening float64
 }
 
 // quietReach is the range, in seconds before the limit, in which a stretch of
@@ -90,13 +94,17 @@ func Pack(speech []audio.Span, pcm *audio.PCM, opt PackOptions) []Window {
 		return nil
 	}
 
+	first := 0 // units in an early end of the first window
+	if opt.Opening > 0 && samplesIn(units) > 4*room {
+		first = opening(units, gap, samples(opt.Opening), room)
+	}
 	// cost[j] is the minimum cost of packing the first j units; from[j] is the
 	// first unit of the last of those windows.
 	cost, from := make([]float64, n+1), make([]int, n+1)
-	for j := 1; j <= n; j++ {
+	for j := first + 1; j <= n; j++ {
 		cost[j] = math.Inf(1)
 		length := 0
-		for i := j - 1; i >= 0; i-- {
+		for i := j - 1; i >= first; i-- {
 			length += units[i].Len()
 			if i < j-1 {
 				length += min(units[i+1].Start-units[i].End, gap)
@@ -133,6 +141,25 @@ func Pack(speech []audio.Span, pcm *audio.PCM, opt PackOptions) []Window {
 		i = j
 	}
 	return windows
+}
+
+// opening returns the number of units before the first of the longest pauses
+// between half and all of the given samples, or else before the next one in room;
+// 0 for none. It counts at most gap samples of a pause.
+func opening(units []audio.Span, gap, most, room int) (first int) {
+	length, longest := 0, 0
+	for i := 1; i < len(units); i++ {
+		length += units[i-1].Len()
+		if length > room || length > most && first > 0 {
+			break
+		}
+		pause := units[i].Start - units[i-1].End
+		if length > most/2 && pause > longest {
+			first, longest = i, pause
+		}
+		length += min(pause, gap)
+	}
+	return first
 }
 
 // Sample returns the windows to detect a language in: the first one, the middle

@@ -67,6 +67,33 @@ func TestPackFillsWindows(t *testing.T) {
 	}
 }
 
+// Many windows begin with a short one, up to the longest pause.
+func TestPackOpensEarly(t *testing.T) {
+	opening := PackOptions{Max: 10, Opening: 6}
+	many := []float64{1, 3, 4, 5.5, 6.5, 7.5, 8.7, 9.7} // 2, 4, 5.5 and 7 s of speech and pauses of 0.5 s
+	for at := 15.0; at < 70; at += 10 {
+		many = append(many, at, at+9)
+	}
+	for name, tt := range map[string]struct {
+		speech []audio.Span
+		opt    PackOptions
+		first  float64 // seconds of speech
+	}{
+		"many windows":   {spans(many...), opening, 4.5},
+		"not asked for":  {spans(many...), PackOptions{Max: 10}, 5.5},
+		"four windows":   {spans(many[:14]...), opening, 5.5},
+		"the next pause": {spans(many[8:]...), opening, 9},
+	} {
+		windows := Pack(tt.speech, silent(90), tt.opt)
+		assert.InDelta(t, tt.first, windows[0].SpeechSeconds(), 1e-6, name)
+		var all []audio.Span
+		for _, w := range windows {
+			all = append(all, w.Speech...)
+		}
+		assert.Equal(t, tt.speech, all, name)
+	}
+}
+
 func TestPackCutsLongSpeechAtTheQuietestPoint(t *testing.T) {
 	x := make([]float32, 70*second)
 	r := rand.New(rand.NewSource(1))
@@ -105,7 +132,7 @@ func TestPackProperties(t *testing.T) {
 			speech = append(speech, audio.Span{Start: at, End: end})
 			at = end
 		}
-		opt := PackOptions{Max: rapid.SampledFrom([]float64{5, 10, 30}).Draw(t, "max")}
+		opt := PackOptions{Max: rapid.SampledFrom([]float64{5, 10, 30}).Draw(t, "max"), Opening: rapid.SampledFrom([]float64{0, 4, 8}).Draw(t, "opening")}
 		windows := Pack(speech, pcm, opt)
 		require.Equal(t, windows, Pack(speech, pcm, opt), "deterministic")
 		var said []audio.Span

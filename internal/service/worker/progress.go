@@ -28,6 +28,7 @@ type reports struct {
 	first    int             // the number of the first of them
 	retry    int             // number of them in a failed write; 0 for none
 	inFlight *queue.Progress // the write in progress that has sentences
+	begun    chan struct{}   // receives the arrival of the first sentences
 }
 
 // take returns the progress to write next; one write at a time has sentences.
@@ -72,6 +73,9 @@ func (r *reports) set(p *queue.Progress) {
 func (r *reports) addSegments(sentences []spec.Segment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.first+len(r.pending) == 0 {
+		backoff.Signal(r.begun)
+	}
 	r.pending = append(r.pending, sentences...)
 }
 
@@ -84,7 +88,8 @@ func (r *reports) clear() {
 
 // reporter returns a function through which the engine reports its progress. It
 // never waits: the latest report is written beside the run, until stop is
-// called, and ever more rarely, until the heartbeats alone carry it.
+// called, at once with the first sentences, and ever more rarely, until the
+// heartbeats alone carry it.
 func (w *Worker) reporter(ctx context.Context, c *tasks.Claim) (report func(stage string, done float64), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	changed := make(chan struct{}, 1)
@@ -116,8 +121,6 @@ func (w *Worker) report(ctx context.Context, c *tasks.Claim, changed <-chan stru
 				w.service.Config.Logger.DebugContext(ctx, "progress not written", "task", c.ID, "error", err)
 			}
 		}
-		if !backoff.Sleep(ctx, pause) {
-			return
-		}
+		backoff.Wait(ctx, pause, w.reports.begun, nil)
 	}
 }

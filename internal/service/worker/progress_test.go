@@ -29,7 +29,7 @@ func TestLongRunsReportRarely(t *testing.T) {
 // with the progress that follows it, and again if that write failed; another
 // claim starts anew.
 func TestSentencesAreWrittenWithProgress(t *testing.T) {
-	var w reports
+	w := reports{begun: make(chan struct{}, 1)}
 	texts := func(p *queue.Progress) (all []string) {
 		for _, s := range p.Segments {
 			all = append(all, s.Text)
@@ -39,6 +39,8 @@ func TestSentencesAreWrittenWithProgress(t *testing.T) {
 	say := func(text string) { w.addSegments([]spec.Segment{{Text: text}}) }
 	say("One.")
 	assert.Nil(t, w.take(), "no progress to write")
+	assert.Len(t, w.begun, 1, "the first one does not wait for the pause between writes")
+	<-w.begun
 	w.set(&queue.Progress{Fraction: 0.1})
 	p := w.take()
 	assert.Equal(t, []any{0, []string{"One."}}, []any{p.First, texts(p)})
@@ -59,6 +61,7 @@ func TestSentencesAreWrittenWithProgress(t *testing.T) {
 	w.set(&queue.Progress{Fraction: 0.5})
 	p = w.take()
 	assert.Equal(t, []any{2, []string{"Three."}}, []any{p.First, texts(p)})
+	assert.Empty(t, w.begun)
 	w.clear()
 	for _, text := range []string{"A.", "B.", "C."} { // the same number as in the previous claim's write
 		say(text)

@@ -7,50 +7,33 @@ import (
 	"runtime"
 
 	onnx "github.com/yalue/onnxruntime_go"
-
-	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
 // value wraps a tensor's memory for the native library. It pins the memory,
 // because the library keeps the address until the value is destroyed.
 func (t *Tensor) value(pin *runtime.Pinner) (onnx.Value, error) {
-	if len(t.shape) == 0 {
-		return t.scalarValue()
+	switch data := t.data.(type) {
+	case []float32:
+		return pinned(pin, t.shape, data)
+	case []int64:
+		return pinned(pin, t.shape, data)
+	case []int32:
+		return pinned(pin, t.shape, data)
+	case []bool:
+		return pinned(pin, t.shape, data)
 	}
-	shape := onnx.Shape(t.shape)
-	switch t.typ {
-	case Float32:
-		return pinned(pin, shape, t.f32)
-	case Int64:
-		return pinned(pin, shape, t.i64)
-	case Int32:
-		return pinned(pin, shape, t.i32)
-	case onnxfile.Bool:
-		return pinned(pin, shape, t.bits)
-	default:
-		return nil, fmt.Errorf("tensors of type %s are not supported", t.typ)
-	}
+	return nil, fmt.Errorf("tensors of type %s are not supported", t.typ)
 }
 
-func pinned[T onnx.TensorData](pin *runtime.Pinner, shape onnx.Shape, data []T) (onnx.Value, error) {
+// pinned returns a native value; one of rank 0 owns its single element.
+func pinned[T onnx.TensorData](pin *runtime.Pinner, shape []int64, data []T) (onnx.Value, error) {
+	if len(shape) == 0 {
+		return onnx.NewScalar(data[0])
+	}
 	if len(data) > 0 {
 		pin.Pin(&data[0])
 	}
 	return onnx.NewTensor(shape, data)
-}
-
-// scalarValue returns a native value of rank 0, which owns its single element.
-func (t *Tensor) scalarValue() (onnx.Value, error) {
-	switch t.typ {
-	case Float32:
-		return onnx.NewScalar(t.f32[0])
-	case Int64:
-		return onnx.NewScalar(t.i64[0])
-	case Int32:
-		return onnx.NewScalar(t.i32[0])
-	default:
-		return nil, fmt.Errorf("scalars of type %s are not supported", t.typ)
-	}
 }
 
 // fromValue takes the data of an output that the library allocated (the module

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"github.com/otograph/otograph/internal/files/mediafiles"
 )
 
 // Source is the origin of a recording: File, Reader or Raw.
@@ -102,25 +104,11 @@ func (s fileSource) open(o Options) (*os.File, int64, error) {
 	}
 	if !st.Mode().IsRegular() {
 		f.Close()
-		return nil, 0, fault(ErrUnsupported, s.path, "it is %s, expected a regular file", kindOf(st.Mode()))
+		return nil, 0, fault(ErrUnsupported, s.path, "it is %s, expected a regular file", mediafiles.Kind(st.Mode()))
 	}
 	if err := o.checkSize(s.path, st.Size()); err != nil {
 		f.Close()
 		return nil, 0, err
 	}
 	return f, st.Size(), nil
-}
-
-func kindOf(m os.FileMode) string {
-	switch {
-	case m.IsDir():
-		return "a folder"
-	case m&os.ModeNamedPipe != 0:
-		return "a named pipe"
-	case m&os.ModeSocket != 0:
-		return "a socket"
-	case m&os.ModeDevice != 0:
-		return "a device"
-	}
-	return "no file"
 }

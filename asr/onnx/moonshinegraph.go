@@ -149,10 +149,6 @@ func (g *moonshineGraph) linear(x string, modules ...string) string {
 	return x
 }
 
-func (g *moonshineGraph) ints(v ...int64) string {
-	return g.Const(onnxfile.Ints([]int64{int64(len(v))}, v...))
-}
-
 // rotation returns the cosines and sines of all positions.
 func (g *moonshineGraph) rotation() []string {
 	var frequencies []float32
@@ -195,10 +191,10 @@ func (g *moonshineGraph) gelu(x string) string { return g.Op(onnxfile.Contrib+".
 func moonshineEncoder(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 	g := newMoonshineGraph(p, "/", heads)
 	g.Input("input_values", onnxfile.Float32, "N", "T")
-	x := g.Op("Unsqueeze", []string{"input_values", g.ints(1)})
+	x := g.Op("Unsqueeze", []string{"input_values", g.Ints(1)})
 	x = g.Op("Tanh", []string{g.Op("Conv", []string{x, g.float("conv1.weight")}, onnxfile.AttrInts("strides", 64))})
 	one, zero := g.Const(onnxfile.Floats([]int64{1}, 1)), g.Const(onnxfile.Floats([]int64{1}, 0))
-	flat := g.Op("Reshape", []string{x, g.ints(0, 1, -1)})
+	flat := g.Op("Reshape", []string{x, g.Ints(0, 1, -1)})
 	flat = g.Op("InstanceNormalization", []string{flat, one, zero}, onnxfile.AttrFloat("epsilon", epsilon))
 	x = g.Op("Reshape", []string{flat, g.Op("Shape", []string{x})})
 	for _, op := range []string{"Mul", "Add"} {
@@ -212,7 +208,7 @@ func moonshineEncoder(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 	}
 	sum := g.Op("Transpose", []string{x}, onnxfile.AttrInts("perm", 0, 2, 1))
 	x = g.Op("LayerNormalization", []string{sum, g.float("layers.0.input_layernorm.weight")}, onnxfile.AttrFloat("epsilon", epsilon))
-	tables, first, layers := g.rotation(), g.ints(0), g.layers()
+	tables, first, layers := g.rotation(), g.Ints(0), g.layers()
 	for i := range layers {
 		l := fmt.Sprintf("layers.%d", i)
 		q, k, v := g.linear(x, l+"/self_attn/q_proj"), g.linear(x, l+"/self_attn/k_proj"), g.linear(x, l+"/self_attn/v_proj")
@@ -240,7 +236,7 @@ func (g *moonshineGraph) next(i, layers int, last string) string {
 func moonshineSound(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 	g := newMoonshineGraph(p, decoderRoot, heads)
 	g.Input("encoder_hidden_states", onnxfile.Float32, "N", "F", g.width)
-	shape := g.ints(0, 0, heads, g.width/heads)
+	shape := g.Ints(0, 0, heads, g.width/heads)
 	for i := range g.layers() {
 		for kind, module := range map[string]string{"key": "k_proj", "value": "v_proj"} {
 			x := g.Op("Reshape", []string{g.linear("encoder_hidden_states", fmt.Sprintf("layers.%d/encoder_attn/%s", i, module)), shape})
@@ -266,7 +262,7 @@ func moonshineStep(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 	x := g.Op("LayerNormalization", []string{sum, g.float("layers.0.input_layernorm.weight")}, onnxfile.AttrFloat("epsilon", epsilon))
 	tables, layers, dim := g.rotation(), g.layers(), g.width/heads
 	at := g.Op("Shape", []string{pastPrefix + "0.decoder.key"}, onnxfile.AttrInt("start", 2), onnxfile.AttrInt("end", 3))
-	apart, together := g.ints(0, heads, 1, dim), g.ints(0, 1, g.width)
+	apart, together := g.Ints(0, heads, 1, dim), g.Ints(0, 1, g.width)
 	for i := range layers {
 		l := fmt.Sprintf("layers.%d", i)
 		port := func(prefix, side, kind string) string { return fmt.Sprintf("%s%d.%s.%s", prefix, i, side, kind) }

@@ -30,5 +30,5 @@ func TestPipesAreNotOpened(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, manifestName), 0o600))
 	_, err := OpenDir(dir)
 	require.ErrorIs(t, err, models.ErrBroken)
-	assert.ErrorContains(t, err, "found a pipe")
+	assert.ErrorContains(t, err, "found a named pipe")
 }

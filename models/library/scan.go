@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/files/ggmlfile"
-	"github.com/otograph/otograph/internal/files/weightfile"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/internal/whisperfolder"
 )
@@ -172,14 +170,8 @@ func recognizeFiles(dir, folder, contract string) (map[models.Role][]entry, []er
 
 // isGGML reports whether a file begins like Whisper; others are ignored.
 func isGGML(file string) bool {
-	f, _, err := weightfile.Open(file)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	var head [4]byte
-	_, err = io.ReadFull(f, head[:])
-	return err == nil && binary.LittleEndian.Uint32(head[:]) == ggmlfile.Magic
+	head, err := whisperfolder.Begin(file)
+	return err == nil && len(head) >= 4 && binary.LittleEndian.Uint32(head) == ggmlfile.Magic
 }
 
 // onePrecision keeps one of several files with the same model in different

@@ -100,16 +100,12 @@ func newFront() *frontGraph {
 	return g
 }
 
-func (g *frontGraph) ints(v ...int64) string {
-	return g.Const(onnxfile.Ints([]int64{int64(len(v))}, v...))
-}
-
 func (g *frontGraph) slice(x string, axis, from, to, step int64) string {
-	return g.Op("Slice", []string{x, g.ints(from), g.ints(to), g.ints(axis), g.ints(step)})
+	return g.Op("Slice", []string{x, g.Ints(from), g.Ints(to), g.Ints(axis), g.Ints(step)})
 }
 
 func (g *frontGraph) reshape(x string, dims ...int64) string {
-	return g.Op("Reshape", []string{x, g.ints(dims...)})
+	return g.Op("Reshape", []string{x, g.Ints(dims...)})
 }
 
 // magnitudes adds the spectrum [4n, 129] of the windows' frames. basis holds the rows of cosines, then the rows of sines.
@@ -144,7 +140,7 @@ func (g *frontGraph) convolve(x string, t int, l layer) (string, int) {
 	if after == 1 {
 		taps, first = t, 1 // the other taps only meet zeros
 	} else {
-		rows = g.Op("Pad", []string{rows, g.ints(0, int64(in), 0, int64(in))})
+		rows = g.Op("Pad", []string{rows, g.Ints(0, int64(in), 0, int64(in))})
 		list := make([]string, after)
 		for i := range list {
 			list[i] = g.slice(rows, 1, int64(i*stride*in), int64((i*stride+3)*in), 1)
@@ -180,7 +176,7 @@ func (g *frontGraph) dense(x string, in, out int, w, bias []float32) string {
 }
 
 func (g *frontGraph) end(x string) []byte {
-	g.Node("Reshape", []string{x, g.ints(-1, 1, featureSize)}, []string{"features"})
+	g.Node("Reshape", []string{x, g.Ints(-1, 1, featureSize)}, []string{"features"})
 	g.Output("features", onnxfile.Float32, "n", 1, featureSize)
 	return g.Bytes()
 }
@@ -208,10 +204,10 @@ func cellGraph(weightIH, weightHH, biasIH, biasHH, out, outBias []float32) []byt
 		g.Const(onnxfile.Floats([]int64{1, 8 * h}, append(order(biasIH, 1), order(biasHH, 1)...)...)),
 		"", "h", "c",
 	}, []string{"y", "hn", "cn"}, onnxfile.AttrInt("hidden_size", h))
-	x := g.Op("Relu", []string{g.Op("Reshape", []string{"y", g.Const(onnxfile.Ints([]int64{2}, -1, h))})})
+	x := g.Op("Relu", []string{g.Op("Reshape", []string{"y", g.Ints(-1, h)})})
 	x = g.Op("Gemm", []string{x, g.Const(onnxfile.Floats([]int64{h, 1}, out...)), g.Const(onnxfile.Floats([]int64{1}, outBias...))})
 	x = g.Op("Sigmoid", []string{x})
-	g.Node("Reshape", []string{x, g.Const(onnxfile.Ints([]int64{1}, -1))}, []string{"probs"})
+	g.Node("Reshape", []string{x, g.Ints(-1)}, []string{"probs"})
 	g.Output("probs", onnxfile.Float32, "n")
 	g.Output("hn", onnxfile.Float32, 1, 1, h).Output("cn", onnxfile.Float32, 1, 1, h)
 	return g.Bytes()

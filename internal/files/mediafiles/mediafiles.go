@@ -69,3 +69,18 @@ func Walk(dir string) (files, others []string, err error) {
 	})
 	return files, others, err
 }
+
+// Kind names the kind of a file, other than a regular one, for an error message.
+func Kind(m os.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m&os.ModeNamedPipe != 0:
+		return "a named pipe"
+	case m&os.ModeSocket != 0:
+		return "a socket"
+	case m&os.ModeDevice != 0:
+		return "a device"
+	}
+	return "no file"
+}

@@ -111,6 +111,9 @@ func (g *Graph) Const(t Tensor) string {
 	return name
 }
 
+// Ints adds an unnamed list of integers and returns its generated name.
+func (g *Graph) Ints(v ...int64) string { return g.Const(Ints([]int64{int64(len(v))}, v...)) }
+
 // Bytes writes the model.
 func (g *Graph) Bytes() []byte {
 	return g.BytesIn(func(size int) []byte { return make([]byte, size) })

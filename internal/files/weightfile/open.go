@@ -3,8 +3,9 @@ package weightfile
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+
+	"github.com/otograph/otograph/internal/files/mediafiles"
 )
 
 // ErrNotFile is returned by Open for a folder, a pipe or a device.
@@ -19,7 +20,7 @@ func Open(path string) (*os.File, int64, error) {
 		return nil, 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%s: %w, found a %s", path, ErrNotFile, kind(info.Mode()))
+		return nil, 0, fmt.Errorf("%s: %w, found %s", path, ErrNotFile, mediafiles.Kind(info.Mode()))
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -30,16 +31,4 @@ func Open(path string) (*os.File, int64, error) {
 		return nil, 0, err
 	}
 	return f, info.Size(), nil
-}
-
-func kind(m fs.FileMode) string {
-	switch {
-	case m.IsDir():
-		return "folder"
-	case m&fs.ModeNamedPipe != 0:
-		return "pipe"
-	case m&fs.ModeSocket != 0:
-		return "socket"
-	}
-	return "device"
 }

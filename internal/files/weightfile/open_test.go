@@ -25,7 +25,7 @@ func TestOpen(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 4, size)
 	require.NoError(t, f.Close())
-	for path, want := range map[string]string{pipe: "pipe: expected a regular file, found a pipe", dir: "found a folder", os.DevNull: "found a device"} {
+	for path, want := range map[string]string{pipe: "pipe: expected a regular file, found a named pipe", dir: "found a folder", os.DevNull: "found a device"} {
 		_, _, err := Open(path)
 		require.ErrorIs(t, err, ErrNotFile)
 		assert.ErrorContains(t, err, want)

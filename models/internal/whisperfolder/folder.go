@@ -76,7 +76,7 @@ type weights interface {
 // none. The layout of a folder that only holds an adapter's weights is
 // "adapter", which Open refuses.
 func Find(dir string) string {
-	if head, err := begin(filepath.Join(dir, modelBin)); err == nil {
+	if head, err := Begin(filepath.Join(dir, modelBin)); err == nil {
 		if spec, ok := weightfile.CTranslate2Spec(head); ok && spec == weightfile.WhisperSpec {
 			return layoutCT2
 		}
@@ -337,8 +337,8 @@ func exists(dir, name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// begin returns the first bytes of a file.
-func begin(path string) ([]byte, error) {
+// Begin returns the first bytes of a regular file, 64 at most.
+func Begin(path string) ([]byte, error) {
 	f, _, err := openRegular(path)
 	if err != nil {
 		return nil, err

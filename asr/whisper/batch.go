@@ -180,7 +180,14 @@ func (w *worker) step() error {
 		o.job.stats.DecoderSteps++
 		o.search.advance()
 		if o.search.over && !w.again(o) {
-			err := w.name(o)
+			again, err := w.reconsider(o)
+			if again {
+				still = append(still, o)
+				continue
+			}
+			if err == nil {
+				err = w.name(o)
+			}
 			if err == nil && !o.job.brief { // a text that continues needs no times
 				err = w.time(o)
 			}
@@ -213,6 +220,24 @@ func (w *worker) again(o *opened) bool {
 	o.window.Forget()
 	o.search = w.cpu.search(o.window, r)
 	return true
+}
+
+// reconsider begins the search of a doubtful text again, with all silence after
+// the sound, if the text was found with a part of it.
+func (w *worker) reconsider(o *opened) (bool, error) {
+	plan, ok := o.job.plan.(*textPlan)
+	if !ok || !w.cpu.thins(o.job) || o.job.brief || len(plan.best.tokens) == 0 || plan.best.avgLogProb >= thinLogProb {
+		return false, nil
+	}
+	o.job.whole = true
+	window, err := w.cpu.encoded(o.job, w.threads, w.stop)
+	if err != nil {
+		return false, err
+	}
+	o.job.stats.EncoderPasses++
+	o.window.Free()
+	o.window, o.search = window, w.cpu.search(window, plan.next(nil))
+	return true, nil
 }
 
 // close frees or stores the window of a decided job.

@@ -204,3 +204,18 @@ func TestSentencesComeWindowByWindow(t *testing.T) {
 		}
 	}
 }
+
+// An unlikely text of a short sound is decoded again with all silence after it,
+// once; a likely one, or that of a longer sound, is not.
+func TestDoubtfulTextsGetAllSilence(t *testing.T) {
+	for _, c := range []struct {
+		sure    float32
+		seconds int
+		passes  int
+	}{{8, 4, 1}, {2, 4, 2}, {2, 16, 1}} {
+		e := open(t, buildModelAs(testHeader, say(0.0, " Alpha", " beta", ".", 3.0), c.sure), Options{})
+		tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, c.seconds*second)), spans(0, float64(c.seconds)), greedy())
+		require.NoError(t, err)
+		assert.Equal(t, c.passes, tr.Stats.EncoderPasses-tr.Stats.Continued-tr.Stats.Skipped, "%+v: %+v", c, tr.Stats)
+	}
+}

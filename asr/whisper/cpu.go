@@ -42,6 +42,7 @@ type cpu struct {
 	context int      // the decoder's capacity in tokens
 	size    int      // the number of tokens in the vocabulary
 	spoken  bool     // the prompt names the language and the task
+	thin    bool     // the encoder may compute few positions of silence
 	heads   [][2]int // alignment heads
 
 	mu     sync.Mutex
@@ -66,8 +67,14 @@ const (
 )
 
 // thinLayers is the most layers of an encoder that computes few positions of
-// silence: base's. Larger models were not measured with it.
-const thinLayers = 6
+// silence: base's. Larger models were not measured with it. Sounds of thinSeconds
+// leave too little silence, and texts whose mean log probability is below
+// thinLogProb are decoded again with all of it (docs/measurements/live.md).
+const (
+	thinLayers  = 6
+	thinSeconds = 15
+	thinLogProb = -0.5
+)
 
 // openingSeconds is the length of the first of many windows of such a model.
 const openingSeconds = 10
@@ -94,7 +101,7 @@ func openCPU(f *whispernet.File, alignment [][2]int, thin bool, threads int) (*c
 	}
 	return &cpu{
 		Vocabulary: v, model: model, rules: newRules(model, heads != nil), threads: max(threads, 1),
-		context: int(h.TextContext), size: int(v.Size), spoken: h.Multilingual(), heads: heads,
+		context: int(h.TextContext), size: int(v.Size), spoken: h.Multilingual(), thin: thin, heads: heads,
 	}, nil
 }
 
@@ -125,7 +132,7 @@ func (c *cpu) encoded(j *job, threads int, stop *whispernet.Stop) (*whispernet.W
 	}
 	c.mu.Lock()
 	i := slices.IndexFunc(c.stored, func(k storedWindow) bool {
-		return k.pcm == weak.Make(j.pcm) && k.rows >= j.rows && slices.Equal(k.pieces, j.window.Pieces)
+		return !j.whole && k.pcm == weak.Make(j.pcm) && k.rows >= j.rows && slices.Equal(k.pieces, j.window.Pieces)
 	})
 	if i >= 0 {
 		w := c.stored[i].window
@@ -134,8 +141,17 @@ func (c *cpu) encoded(j *job, threads int, stop *whispernet.Stop) (*whispernet.W
 		return w, nil
 	}
 	c.mu.Unlock()
-	w, err := c.model.Encode(j.samples(), j.rows, threads, stop)
+	encode := c.model.EncodeWhole
+	if c.thins(j) {
+		encode = c.model.Encode
+	}
+	w, err := encode(j.samples(), j.rows, threads, stop)
 	return w, j.failure(err)
+}
+
+// thins reports whether a part of the silence after a job's sound is computed.
+func (c *cpu) thins(j *job) bool {
+	return c.thin && !j.whole && j.window.Len() < thinSeconds*audio.SampleRate
 }
 
 // failure names the window in an error of its encoding.

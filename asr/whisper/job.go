@@ -23,6 +23,7 @@ type job struct {
 	rows   int     // the most beams or samples of any of its searches
 	keep   bool    // the encoded window will be needed again
 	brief  bool    // it is encoded with little silence after its sound
+	whole  bool    // it is encoded with all silence after its sound
 	draft  []int32 // a likely text, for a search with one beam
 	plan   plan
 	stats  asr.Stats // the work done, counted

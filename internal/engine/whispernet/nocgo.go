@@ -37,6 +37,9 @@ func (*Model) WindowBytes() int { return 0 }
 // Encode returns an error.
 func (*Model) Encode([]float32, int, int, *Stop) (*Window, error) { return nil, errNoCgo }
 
+// EncodeWhole returns an error.
+func (*Model) EncodeWhole([]float32, int, int, *Stop) (*Window, error) { return nil, errNoCgo }
+
 // EncodeBriefly returns an error.
 func (*Model) EncodeBriefly([]float32, int, *Stop) (*Window, error) { return nil, errNoCgo }
 

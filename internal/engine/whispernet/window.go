@@ -49,6 +49,11 @@ func (m *Model) Encode(samples []float32, rows, threads int, stop *Stop) (*Windo
 	return m.encode(samples, m.layoutOf(len(samples), thinning), rows, threads, stop)
 }
 
+// EncodeWhole is like Encode, but computes all of the silence.
+func (m *Model) EncodeWhole(samples []float32, rows, threads int, stop *Stop) (*Window, error) {
+	return m.encode(samples, m.layoutOf(len(samples), 1), rows, threads, stop)
+}
+
 // EncodeBriefly is like Encode, but computes still less of the silence, or, if the
 // model is not thin, pads with a second of it, although the network was not trained
 // on such short input: for language detection and texts so far, not for final ones.

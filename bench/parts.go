@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/bench/internal/systems"
 )
 
-// cutParts returns the items with the parts of recordings as files of their
-// own, so that every system gets the same sound. remove deletes the files.
+// cutParts returns the items with the parts of recordings as separate
+// files, so that every system gets the same sound. remove deletes the files.
 func (c Config) cutParts(ctx context.Context) (items []Item, remove func(), err error) {
 	parts := map[string][]int{} // indices of items, by recording
 	for i, it := range c.Items {

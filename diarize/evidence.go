@@ -64,7 +64,7 @@ func (s *sums) evidence() *evidence {
 func noise(c cosines) float64 { return max(1-c.one, 0.01) / voiceDirections }
 
 // twoVoices returns the usual cosine of two voices: the recording's, where the
-// segmenter hears enough of them at once, else the stated one.
+// segmenter hears enough of them together, else the stated one.
 func (s *sums) twoVoices() float64 {
 	return (s.parted.cosine + usualPairs*s.cosines.two) / (float64(s.parted.pairs) + usualPairs)
 }

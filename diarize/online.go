@@ -104,7 +104,7 @@ func (o *Online) heard() []onlineVoice {
 	return list
 }
 
-// number gives voices their numbers: that of a like voice which has joined
+// number assigns numbers to voices: that of a like voice which has joined
 // another one, or the next.
 func (o *Online) number() {
 	list := o.heard()
@@ -164,7 +164,7 @@ func (v *onlineVoice) add(x []float32) {
 	}
 }
 
-// group gives each window its voice by evidence: the voices with settled windows
+// group assigns each window its voice by evidence: the voices with settled windows
 // and the single windows are joined. A group without settled windows is the
 // voice with which it has most windows in common, or a new one.
 func (o *Online) group() {
@@ -222,7 +222,7 @@ func (o *Online) group() {
 	o.voices = list
 }
 
-// keep gives the groups of the windows that have no voice the voices without
+// keep assigns to the groups of windows without a voice the voices without
 // settled windows with which they have most windows in common.
 func (o *Online) keep(group, voice []int) {
 	n := len(o.voices)

@@ -225,8 +225,8 @@ func (s *Session) sketchNext(u *utterance, resting bool) {
 	}
 }
 
-// due returns how many recognitions of an open utterance are due, one every so
-// many samples.
+// due returns how many recognitions of an open utterance are due, with
+// every samples between two.
 func (s *Session) due(u *utterance, every int) int {
 	return (s.at - max(u.sketched, u.start+leastSketch-every)) / every
 }

@@ -196,7 +196,7 @@ type Attr struct {
 	write func(m *message)
 }
 
-// Named gives a node a name of its own; it is a node's last attribute.
+// Named states a node's name; it is a node's last attribute.
 func Named(name string) Attr { return Attr{name: name} }
 
 // AttrInt returns an integer attribute, such as axis.

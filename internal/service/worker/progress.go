@@ -88,7 +88,7 @@ func (r *reports) clear() {
 
 // reporter returns a function through which the engine reports its progress. It
 // never waits: the latest report is written beside the run, until stop is
-// called, at once with the first sentences, and ever more rarely, until the
+// called, without a pause for the first sentences, and ever more rarely, until the
 // heartbeats alone carry it.
 func (w *Worker) reporter(ctx context.Context, c *tasks.Claim) (report func(stage string, done float64), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)

@@ -97,8 +97,10 @@ func New(s *tasks.Runs, c Config) (*Worker, error) {
 	if c.Outage == nil {
 		c.Outage = func(Part, time.Time) {}
 	}
-	return &Worker{service: s, config: c, reports: reports{begun: make(chan struct{}, 1)}, store: accounts.New(s.Config.DB, s.Config.Logger, s.Config.Clock),
-		breaker: &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Outage}}, nil
+	return &Worker{
+		service: s, config: c, reports: reports{begun: make(chan struct{}, 1)}, store: accounts.New(s.Config.DB, s.Config.Logger, s.Config.Clock),
+		breaker: &breaker{service: s, id: c.ID, dir: c.TempDir, models: c.Models, report: c.Outage},
+	}, nil
 }
 
 // ErrHung is returned if the engine did not return: the process must end,

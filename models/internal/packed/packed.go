@@ -52,7 +52,7 @@ func (p *File) Bytes() ([]byte, error) {
 }
 
 // large is the size in bytes from which the memory for unpacking is returned to
-// the system at once, because an engine is about to need as much.
+// the system immediately, because an engine is about to need as much.
 const large = 16 << 20
 
 // unpack reverses the pack command.

@@ -143,12 +143,19 @@ func (w *hf) tensor(name string) (*values, error) {
 	return stored(label, t.file, t.Tensor, f), nil
 }
 
-func (w *hf) find(name string) (*values, error) {
+// hfName returns the name in transformers of OpenAI's name.
+func hfName(name string) string {
 	if side, ok := strings.CutSuffix(name, ".positional_embedding"); ok {
-		name = side + ".embed_positions.weight"
-	} else if n, prefix, last := named(name); n != nil {
-		name = strings.Replace(prefix, ".blocks.", ".layers.", 1) + n.hf + "." + last
+		return side + ".embed_positions.weight"
 	}
+	if n, prefix, last := named(name); n != nil {
+		return strings.Replace(prefix, ".blocks.", ".layers.", 1) + n.hf + "." + last
+	}
+	return name
+}
+
+func (w *hf) find(name string) (*values, error) {
+	name = hfName(name)
 	if _, bare := w.tensors["encoder.conv1.weight"]; !bare { // saved with the projection
 		name = "model." + name
 	}

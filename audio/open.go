@@ -236,7 +236,7 @@ func (in *input) takeWAV(r *bufio.Reader, o Options) error {
 			}
 		}
 		size, r := h.data, io.NewSectionReader(in.file, int64(len(in.tape.kept)), math.MaxInt64)
-		_, err := h.nextData(r, size+size&1)
+		_, err := h.nextData(r, size+size&1, new(mostChunks))
 		in.tape, in.info.Truncated = nil, size > 0 && err == nil // ffmpeg reads one data chunk
 	}
 	return nil
@@ -328,14 +328,16 @@ func (in *input) samplesAhead() (n int64, cut bool) {
 	begin, align := int64(len(in.tape.kept)), int64(h.align)
 	var err error
 	r := io.NewSectionReader(in.file, begin, in.info.Size-begin)
-	for size := h.data; err == nil; size, err = h.nextData(r, size+size&1) {
+	left, last := mostChunks, int64(0)
+	for size := h.data; err == nil; size, err = h.nextData(r, size+size&1, &left) {
+		last = size
 		at, _ := r.Seek(0, io.SeekCurrent)
 		there := r.Size() - at
 		cut = size/align > there/align
 		size = int64(min(uint64(size), uint64(there))) // untilEOF is the largest
 		n += size - size%align
 	}
-	return n, cut
+	return n, cut || errors.Is(err, errNoChunk) && (left < 0 || last == 0)
 }
 
 func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) error {

@@ -294,12 +294,22 @@ func (h *wavHeader) seconds(n int64) float64 {
 // wavChunk is the number of bytes of samples converted at a time.
 const wavChunk = 1 << 16
 
+// mostChunks is the most chunks that are read after the first data chunk.
+const mostChunks = 10_000
+
+// errNoChunk ends a walk over chunks: what follows is none, or there are too many.
+var errNoChunk = errors.New("no chunk")
+
 // nextData returns the size of the next data chunk, at which r then stands,
-// after skip bytes and other chunks. Recorders that append to a file write
-// several. The error is io.EOF or io.ErrUnexpectedEOF if there is none.
-func (h *wavHeader) nextData(r io.Reader, skip int64) (size int64, err error) {
+// after skip bytes and other chunks, and takes those from left. Recorders that
+// append to a file write several. Without one the error is io.EOF,
+// io.ErrUnexpectedEOF or errNoChunk.
+func (h *wavHeader) nextData(r io.Reader, skip int64, left *int) (size int64, err error) {
 	var head [8]byte
 	for {
+		if *left--; *left < 0 {
+			return 0, errNoChunk
+		}
 		if s, ok := r.(io.Seeker); ok {
 			_, err = s.Seek(skip, io.SeekCurrent)
 		} else {
@@ -309,9 +319,13 @@ func (h *wavHeader) nextData(r io.Reader, skip int64) (size int64, err error) {
 			_, err = io.ReadFull(r, head[:])
 		}
 		if err == nil && !isChunkID(head[:4]) {
-			err = io.EOF
+			err = errNoChunk
 		}
-		if size = int64(h.order.Uint32(head[4:])); err != nil || string(head[:4]) == "data" {
+		size = int64(h.order.Uint32(head[4:]))
+		if string(head[:4]) == "data" && size >= streamingSize {
+			size = untilEOF
+		}
+		if err != nil || string(head[:4]) == "data" {
 			return size, err
 		}
 		skip = size + size&1
@@ -322,17 +336,20 @@ func (h *wavHeader) nextData(r io.Reader, skip int64) (size int64, err error) {
 // announces more.
 func decodeWAV(ctx context.Context, r io.Reader, h *wavHeader, rec *recorder) (cut bool, err error) {
 	err = rec.begin(h.rate, h.channels)
-	for size := h.data; err == nil; size, err = h.nextData(r, size&1) {
-		if size == untilEOF {
+	left, last := mostChunks, int64(0)
+	for size := h.data; err == nil; size, err = h.nextData(r, size&1, &left) {
+		if last = size; size == untilEOF {
 			size = math.MaxInt64
 		}
 		got, err := h.decode(ctx, io.LimitReader(r, size), rec)
 		if err != nil {
 			return false, err
 		}
-		cut = h.data >= 0 && got < size-size%int64(h.align)
+		cut = last >= 0 && got < size-size%int64(h.align)
 	}
-	if err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) { //nolint:errorlint // as in meter.Read
+	if errors.Is(err, errNoChunk) {
+		cut = cut || left < 0 || last == 0 // samples follow whose size was never written
+	} else if err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) { //nolint:errorlint // as in meter.Read
 		return false, err
 	}
 	return cut, rec.end()

@@ -6,6 +6,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,7 @@ import (
 // Client calls one service with one API key. It is safe for concurrent use; its
 // fields may be set before the first call.
 type Client struct {
-	// HTTP sends the requests; New sets http.DefaultClient.
+	// HTTP sends the requests; nil means http.DefaultClient.
 	HTTP *http.Client
 	// Retries is the most retries of a request that the service asks to repeat
 	// (429 rate_limited, 503); New sets 5.
@@ -43,7 +44,7 @@ func New(base, key string) (*Client, error) {
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fmt.Errorf("client: base address %q; expected http:// or https:// and a host", base)
 	}
-	return &Client{HTTP: http.DefaultClient, Retries: 5, base: strings.TrimSuffix(base, "/"), key: key}, nil
+	return &Client{Retries: 5, base: strings.TrimSuffix(base, "/"), key: key}, nil
 }
 
 // Error is a response with a status of 400 or above.
@@ -136,7 +137,7 @@ func (c *Client) answer(ctx context.Context, method, path string, header http.He
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := c.HTTP.Do(req)
+	resp, err := cmp.Or(c.HTTP, http.DefaultClient).Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
@@ -16,7 +17,7 @@ import (
 type recognized struct {
 	all    *stages.Transcription // of all utterances
 	voices *diarize.Online       // nil without speakers
-	spoken bool                  // some text was kept: the sound is not one without speech
+	spoken atomic.Bool           // some text was kept: the sound is not one without speech
 	count  int                   // sentences of all Finals
 
 	mu   sync.Mutex
@@ -60,7 +61,7 @@ func (s *Session) language(st *stages.Stages, pcm *audio.PCM, spans []audio.Span
 // stages returns the session's stages for work on some cores.
 func (s *Session) stages(cores int) *stages.Stages {
 	st := *s.run.Stages
-	st.Cores, st.Spoken = cores, s.text.spoken
+	st.Cores, st.Spoken = cores, s.text.spoken.Load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	opt := &s.opt
@@ -183,7 +184,9 @@ func (r *recognized) add(t *stages.Transcription) {
 		all.Transcript.Ineffective, all.Transcript.Unspelled = t.Transcript.Ineffective, t.Transcript.Unspelled
 	}
 	all.Transcript.Language, all.Transcript.Stats, all.Transcript.Segments = all.Language.Code, stats, segments
-	r.spoken = r.spoken || len(segments) > 0
+	if len(segments) > 0 {
+		r.spoken.Store(true)
+	}
 }
 
 // unknown is the number of a voice without a number, in findings.

@@ -50,7 +50,12 @@ func WriteView(w io.Writer, v View) error {
 		return fmt.Errorf("web: the built view would end its own element")
 	}
 	audio := ""
-	if v.Audio != nil {
+	if v.Files == nil {
+		v.Files = map[string]string{}
+	}
+	if v.Audio == nil {
+		v.AudioType = ""
+	} else {
 		audio = "<script type=\"text/plain\" id=\"audio\">" + base64.StdEncoding.EncodeToString(v.Audio) + "</script>\n"
 	}
 	// The encoder escapes <, > and &, so no text can end the block.

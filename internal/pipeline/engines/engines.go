@@ -99,13 +99,13 @@ type detectors struct {
 	embedder  engine[*networks.Embedder]
 	segmenter engine[*networks.Segmenter]
 	tagger    engine[*tag.Model]
-	opening   sync.Mutex // held while a large model is opened, which needs much more memory than it keeps
+	opening   chan struct{} // full while a recognizer or the embedder is opened, which needs much more memory than it keeps
 }
 
 // New returns the engines of a set, none of them loaded.
 func New(set *models.Set, opt Options) *Engines {
 	opt.Logger = cmp.Or(opt.Logger, slog.New(slog.DiscardHandler))
-	e := &Engines{Set: set, Available: set.Available(opt.Languages...), opt: opt, detectors: &detectors{}, recognizers: newPool(opt.Keep, opt.Logger)}
+	e := &Engines{Set: set, Available: set.Available(opt.Languages...), opt: opt, detectors: &detectors{opening: make(chan struct{}, 1)}, recognizers: newPool(opt.Keep, opt.Logger)}
 	for _, m := range slices.Concat(set.Models, opt.Choice) {
 		if known := slices.ContainsFunc(e.Available.Models, func(n spec.NamedModel) bool { return n.Name == m.Name }); known || !recognizes(m) {
 			continue
@@ -176,8 +176,8 @@ func (e *Engines) VAD() (vad.Model, error) {
 // Embedder opens the speaker embedding network.
 func (e *Engines) Embedder() (diarize.Embedder, error) {
 	return detector(e, &e.embedder, models.RoleEmbedder, func(m *models.Model) (*networks.Embedder, error) {
-		e.opening.Lock()
-		defer e.opening.Unlock()
+		e.opening <- struct{}{}
+		defer func() { <-e.opening }()
 		defer debug.FreeOSMemory() // of an embedded file's bytes, which the network has copied
 		return networks.OpenEmbedder(m, networks.Options{})
 	})
@@ -205,8 +205,12 @@ const large = 200 << 20
 // Open opens a recognizer until the lease of the run ends; see pool.get.
 func (e *Engines) Open(ctx context.Context, m *models.Model) (asr.Transcriber, error) {
 	return e.recognizers.get(ctx, e.lease, m, func() (asr.Transcriber, error) {
-		e.opening.Lock()
-		defer e.opening.Unlock()
+		select {
+		case e.opening <- struct{}{}:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		defer func() { <-e.opening }()
 		defer ort.TrimHeap()
 		if size(m) >= large {
 			defer debug.FreeOSMemory() // now rather than when the garbage is 64 MB

@@ -19,7 +19,7 @@ import (
 // half of the people; docs/measurements/speakers.md has the figures of the others.
 const (
 	echoShift     = audio.SampleRate / 100 // samples of a frame
-	echoBlock     = 120 * 100              // frames
+	echoBlock     = 120 * 100              // frames, at most
 	echoBands     = 16
 	echoDelays    = 51   // frames, 0 to 0.5 s
 	echoDecay     = 0.23 // of reverberation, per frame: 60 dB in 0.6 s
@@ -51,11 +51,13 @@ type sounding struct {
 func echoes(ctx context.Context, channels []*audio.PCM, sides []Side) (repeated []audio.Span) {
 	fbank := dsp.NewFbank(dsp.FbankOptions{Bands: echoBands, Window: dsp.WindowHamming, Scale: 1 << 15})
 	found := make([][]bool, len(channels)) // by frame
-	for from := 0; from < fbank.Frames(channels[0].Len()) && ctx.Err() == nil; from += echoBlock {
+	frames := fbank.Frames(channels[0].Len())
+	size := frames/(frames/echoBlock+1) + 1 // equal blocks: a short last one would not show its delay
+	for from := 0; from < frames && ctx.Err() == nil; from += size {
 		before := min(from, echoDelays)
 		block := make([]sounding, len(channels))
 		for c, pcm := range channels {
-			block[c] = soundingOf(fbank, pcm.Samples((from-before)*echoShift, min((from+echoBlock)*echoShift, pcm.Len())))
+			block[c] = soundingOf(fbank, pcm.Samples((from-before)*echoShift, min((from+size)*echoShift, pcm.Len())))
 		}
 		for c, own := range slices.Backward(block) { // of equal channels the first one stays
 			for other := range block {

@@ -96,11 +96,11 @@ func unfinished(dest string, inside []os.DirEntry) bool {
 // whisper describes where libwhisper is, or how to get it.
 func (n npm) whisper() string {
 	if strings.HasPrefix(n.platform, "windows/") {
-		return "native: on Windows libwhisper is not opened: the optimized tier runs, the standard one does not\n"
+		return "native: on Windows libwhisper is not opened, so no GPU computes\n"
 	}
 	dir, err := n.places.find("libwhisper", WhisperFile)
 	if err != nil {
-		return "native: libwhisper is missing, which the standard tier needs: `brew install whisper-cpp`, or set " +
+		return "native: libwhisper is missing, which only a GPU needs: `brew install whisper-cpp`, or set " +
 			EnvDir + " to a folder with both libraries\n"
 	}
 	return "native: libwhisper is in " + dir + "\n"
@@ -145,12 +145,13 @@ func (n npm) archive(ctx context.Context, file string) (string, error) {
 	if _, err := fetch.New(fetch.Fetcher{Attempts: 1}).Fetch(ctx, facts, file); err != nil {
 		return "", err
 	}
-	text, err := os.ReadFile(file)
+	answer, err := os.Open(file)
 	if err != nil {
 		return "", err
 	}
+	defer answer.Close()
 	var about struct{ Dist struct{ Tarball string } }
-	if err := json.Unmarshal(text, &about); err != nil {
+	if err := json.NewDecoder(io.LimitReader(answer, 1<<20)).Decode(&about); err != nil {
 		return "", fmt.Errorf("the registry's answer: %w", err)
 	}
 	if about.Dist.Tarball == "" {

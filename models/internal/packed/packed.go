@@ -62,7 +62,7 @@ func (p *File) unpack() ([]byte, error) {
 		return nil, err
 	}
 	data := join(planes, p.Planes)
-	if planes = nil; p.Size >= large {
+	if p.Size >= large {
 		debug.FreeOSMemory()
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != p.SHA256 {

@@ -148,6 +148,7 @@ func (o *Online) settle(n int) {
 	segments := len(r.Speech)
 	if n < len(o.labels) {
 		segments = r.Segment[n]
+		r.Speech[segments].Start = o.reach(n).Start // what comes before has settled
 	}
 	r.Speech, r.Windows, r.Segment = r.Speech[segments:], r.Windows[n:], r.Segment[n:]
 	for i := range r.Segment {

@@ -168,3 +168,20 @@ func TestOnlineKeepsToTheNumberOfSpeakers(t *testing.T) {
 	_, err = NewOnline(sameVoice{}, opt)
 	assert.ErrorIs(t, err, ErrOptions)
 }
+
+// The speech of windows that have settled, in the middle of a stretch, is not
+// that of the next window.
+func TestSettledSpeechStays(t *testing.T) {
+	t.Parallel()
+	o := Online{
+		recent: Embeddings{
+			Speech: []audio.Span{{Start: 0, End: 100}}, Windows: []audio.Span{{Start: 0, End: 40}, {Start: 30, End: 70}, {Start: 60, End: 100}},
+			Segment: []int{0, 0, 0}, vectors: matrix{dim: 1, n: 3, data: []float32{1, 1, 1}},
+		},
+		voices: []onlineVoice{{sum: []float32{0}}}, labels: []int{0, 0, 0}, shown: []int{0, 0, 0}, seconds: []float64{1, 1, 1},
+	}
+	o.settle(1)
+	assert.Equal(t, audio.Span{Start: 35, End: 65}, o.reach(0))
+	o.settle(2)
+	assert.Empty(t, o.recent.Speech)
+}

@@ -103,7 +103,8 @@ def main():
         name = f"{n:02d}_{kind}.wav"
         soundfile.write(a.out / name, x / np.abs(x).max() * 0.9, RATE, subtype="FLOAT")
         both = [spans(s | e) for s, e in zip(own, echo, strict=True)]
-        line = {"file": name, "kind": kind, "own": [spans(s) for s in own], "echo": [spans(e) for e in echo], "speech": both}
+        line = {"file": name, "kind": kind, "speech": both}
+        line |= {"own": [spans(s) for s in own], "echo": [spans(e) for e in echo]}
         lines.append(json.dumps(line) + "\n")
     (a.out / "truth.jsonl").write_text("".join(lines))
 

@@ -235,9 +235,8 @@ func (in *input) takeWAV(r *bufio.Reader, o Options) error {
 				return err
 			}
 		}
-		size, r := h.data, io.NewSectionReader(in.file, int64(len(in.tape.kept)), math.MaxInt64)
-		_, err := h.nextData(r, size+size&1, new(mostChunks))
-		in.tape, in.info.Truncated = nil, size > 0 && err == nil // ffmpeg reads one data chunk
+		c := dataChunks{r: io.NewSectionReader(in.file, int64(len(in.tape.kept)), math.MaxInt64), order: h.order}
+		in.tape, in.info.Truncated = nil, h.data > 0 && c.next(h.data+h.data&1) == nil // ffmpeg reads one data chunk
 	}
 	return nil
 }
@@ -327,17 +326,17 @@ func (in *input) samplesAhead() (n int64, cut bool) {
 	}
 	begin, align := int64(len(in.tape.kept)), int64(h.align)
 	var err error
+	var size int64 // of the samples that are there
 	r := io.NewSectionReader(in.file, begin, in.info.Size-begin)
-	left, last := mostChunks, int64(0)
-	for size := h.data; err == nil; size, err = h.nextData(r, size+size&1, &left) {
-		last = size
+	c := dataChunks{r: r, order: h.order, size: h.data}
+	for ; err == nil; err = c.next(size + size&1) {
 		at, _ := r.Seek(0, io.SeekCurrent)
 		there := r.Size() - at
-		cut = size/align > there/align
-		size = int64(min(uint64(size), uint64(there))) // untilEOF is the largest
+		cut = c.size/align > there/align
+		size = int64(min(uint64(c.size), uint64(there))) // untilEOF is the largest
 		n += size - size%align
 	}
-	return n, cut || errors.Is(err, errNoChunk) && (left < 0 || last == 0)
+	return n, cut || c.lost(err)
 }
 
 func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) error {

@@ -300,59 +300,73 @@ const mostChunks = 10_000
 // errNoChunk ends a walk over chunks: what follows is none, or there are too many.
 var errNoChunk = errors.New("no chunk")
 
-// nextData returns the size of the next data chunk, at which r then stands,
-// after skip bytes and other chunks, and takes those from left. Recorders that
-// append to a file write several. Without one the error is io.EOF,
-// io.ErrUnexpectedEOF or errNoChunk.
-func (h *wavHeader) nextData(r io.Reader, skip int64, left *int) (size int64, err error) {
+// dataChunks walks over the data chunks of a file. Recorders that append to a
+// file write several.
+type dataChunks struct {
+	r     io.Reader // stands behind the header of the data chunk
+	order binary.ByteOrder
+	size  int64 // of the data chunk, in bytes, or untilEOF
+	read  int   // chunks after the first data chunk
+}
+
+// next goes to the next data chunk, over skip bytes and other chunks. Without one
+// the error is io.EOF, io.ErrUnexpectedEOF or errNoChunk.
+func (c *dataChunks) next(skip int64) (err error) {
 	var head [8]byte
 	for {
-		if *left--; *left < 0 {
-			return 0, errNoChunk
+		if c.read++; c.read > mostChunks {
+			return errNoChunk
 		}
-		if s, ok := r.(io.Seeker); ok {
+		if s, ok := c.r.(io.Seeker); ok {
 			_, err = s.Seek(skip, io.SeekCurrent)
 		} else {
-			_, err = io.CopyN(io.Discard, r, skip)
+			_, err = io.CopyN(io.Discard, c.r, skip)
 		}
 		if err == nil {
-			_, err = io.ReadFull(r, head[:])
+			_, err = io.ReadFull(c.r, head[:])
 		}
-		if err == nil && !isChunkID(head[:4]) {
-			err = errNoChunk
+		if err != nil {
+			return err
 		}
-		size = int64(h.order.Uint32(head[4:]))
-		if string(head[:4]) == "data" && size >= streamingSize {
-			size = untilEOF
+		if !isChunkID(head[:4]) {
+			return errNoChunk
 		}
-		if err != nil || string(head[:4]) == "data" {
-			return size, err
+		size := int64(c.order.Uint32(head[4:]))
+		if string(head[:4]) == "data" {
+			if c.size = size; size >= streamingSize {
+				c.size = untilEOF
+			}
+			return nil
 		}
 		skip = size + size&1
 	}
 }
 
+// lost reports whether the walk ended before the samples did: at too many chunks,
+// or at samples whose size was never written.
+func (c *dataChunks) lost(end error) bool {
+	return errors.Is(end, errNoChunk) && (c.read > mostChunks || c.size == 0)
+}
+
 // decodeWAV reads the samples of all data chunks. cut reports that the last one
 // announces more.
 func decodeWAV(ctx context.Context, r io.Reader, h *wavHeader, rec *recorder) (cut bool, err error) {
-	err = rec.begin(h.rate, h.channels)
-	left, last := mostChunks, int64(0)
-	for size := h.data; err == nil; size, err = h.nextData(r, size&1, &left) {
-		if last = size; size == untilEOF {
+	c := dataChunks{r: r, order: h.order, size: h.data}
+	for err = rec.begin(h.rate, h.channels); err == nil; err = c.next(c.size & 1) {
+		size := c.size
+		if size == untilEOF {
 			size = math.MaxInt64
 		}
 		got, err := h.decode(ctx, io.LimitReader(r, size), rec)
 		if err != nil {
 			return false, err
 		}
-		cut = last >= 0 && got < size-size%int64(h.align)
+		cut = c.size >= 0 && got < size-size%int64(h.align)
 	}
-	if errors.Is(err, errNoChunk) {
-		cut = cut || left < 0 || last == 0 // samples follow whose size was never written
-	} else if err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) { //nolint:errorlint // as in meter.Read
+	if err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, errNoChunk) { //nolint:errorlint // as in meter.Read
 		return false, err
 	}
-	return cut, rec.end()
+	return cut || c.lost(err), rec.end()
 }
 
 // decode reads samples to the end and returns the bytes in whole frames.

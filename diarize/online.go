@@ -91,8 +91,8 @@ func (o *Online) Add(e *Embeddings) []Turn {
 	return o.turns(first)
 }
 
-// heard returns the voices with their windows that are not settled.
-func (o *Online) heard() []onlineVoice {
+// current returns the voices with their windows that are not settled.
+func (o *Online) current() []onlineVoice {
 	list := slices.Clone(o.voices)
 	for k := range list {
 		list[k].sum = slices.Clone(list[k].sum)
@@ -107,7 +107,7 @@ func (o *Online) heard() []onlineVoice {
 // number assigns numbers to voices: that of a like voice which has joined
 // another one, or the next.
 func (o *Online) number() {
-	list := o.heard()
+	list := o.current()
 	held := make([]bool, len(o.known)+len(list))
 	for _, v := range list {
 		if v.number >= 0 {
@@ -298,7 +298,7 @@ func (o *Online) Changes() (out []Change) {
 // Embedding.
 func (o *Online) Speakers() []Speaker {
 	out := make([]Speaker, len(o.known))
-	for _, v := range o.heard() {
+	for _, v := range o.current() {
 		if v.number >= 0 && voices.Normalize(v.sum) {
 			out[v.number].Embedding = v.sum
 		}

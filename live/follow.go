@@ -205,7 +205,7 @@ func (s *Session) pause() (samples int, ok bool) {
 		s.text.mu.Lock()
 		l := s.text.lang
 		s.text.mu.Unlock()
-		seconds = silences[s.stages(1).Tier(l)]
+		seconds = silences[s.run.Stages.Tier(l)]
 	}
 	return int(seconds * audio.SampleRate), !manual
 }

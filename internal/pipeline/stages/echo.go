@@ -36,7 +36,7 @@ const (
 	leastRepeated = 20 * echoShift
 )
 
-// powers are those of a frame, by band.
+// powers holds the power of each band in a frame.
 type powers = [echoBands]float32
 
 // sounding is a block of a channel.
@@ -105,18 +105,18 @@ func quantiles(frames []powers, share float64) (out powers) {
 
 // pairs yields every step-th frame with another channel's, a delay before, if the
 // other has its own sound in most bands then and is the louder one.
-func (s sounding) pairs(other sounding, delay, step int, yield func(own, heard *powers)) {
+func (s sounding) pairs(other sounding, delay, step int, yield func(own, theirs *powers)) {
 	for t := delay; t < len(s.frames); t += step {
-		own, heard := &s.frames[t], &other.decaying[t-delay]
+		own, theirs := &s.frames[t], &other.decaying[t-delay]
 		bands, louder := 0, float32(0)
-		for k, p := range heard {
+		for k, p := range theirs {
 			louder += p - own[k]
 			if p > other.noise[k]+otherSound {
 				bands++
 			}
 		}
 		if bands >= echoBands/2 && louder > 0 && !other.echo[t-delay] {
-			yield(own, heard)
+			yield(own, theirs)
 		}
 	}
 }
@@ -128,10 +128,10 @@ func (s sounding) delay(other sounding) int {
 	for d := range echoDelays {
 		var n, product, ours, theirs float64
 		var x, y, xx, yy, xy [echoBands]float64
-		s.pairs(other, d, echoStep, func(own, heard *powers) {
+		s.pairs(other, d, echoStep, func(own, sound *powers) {
 			n++
 			for k := range own {
-				p, q := float64(own[k]), float64(heard[k])
+				p, q := float64(own[k]), float64(sound[k])
 				x[k], y[k], xx[k], yy[k], xy[k] = x[k]+p, y[k]+q, xx[k]+p*p, yy[k]+q*q, xy[k]+p*q
 			}
 		})
@@ -152,9 +152,9 @@ func (s sounding) delay(other sounding) int {
 func (s sounding) mark(other sounding) {
 	delay := s.delay(other)
 	var ratios []powers
-	s.pairs(other, delay, 1, func(own, heard *powers) {
+	s.pairs(other, delay, 1, func(own, sound *powers) {
 		r := *own
-		for k, p := range heard {
+		for k, p := range sound {
 			r[k] -= p
 		}
 		ratios = append(ratios, r)

@@ -1,5 +1,5 @@
 // Command pack compresses models for embedding and prints the table for
-// models.go. Run it by hand when the models change:
+// models.json. Run it by hand when the models change:
 //
 //	go run -C tools ./pack demo|published FOLDER
 //

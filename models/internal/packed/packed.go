@@ -4,6 +4,7 @@ package packed
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -17,19 +18,47 @@ import (
 
 // File is an embedded file, for concurrent use; do not copy a used one.
 type File struct {
-	Name   string
-	Data   *[]byte // zstd of the byte planes
-	Planes int     // number of byte planes
-	Size   int     // unpacked, bytes
-	SHA256 string  // of the unpacked bytes, lower-case hex
+	Part   models.Part `json:"part"`
+	Name   string      `json:"name"`
+	Planes int         `json:"planes"` // number of byte planes; 0 for a file that is not packed
+	Size   int         `json:"size"`   // unpacked, bytes
+	SHA256 string      `json:"sha256"` // of the unpacked bytes, lower-case hex
+	Data   []byte      `json:"-"`      // zstd of the byte planes
 
 	mu   sync.Mutex
 	last weak.Pointer[byte] // the first byte of the slice returned last
 }
 
-// Part returns the file as a part of a model.
-func (p *File) Part(part models.Part) models.File {
-	return models.File{Part: part, Name: p.Name, Size: int64(p.Size), SHA256: p.SHA256, Data: p.Bytes}
+// files holds the files in use by their names, so that all sets share one.
+var files sync.Map
+
+// Set returns a new set of models from its description: an object in JSON with
+// the name and the models, each with the fields of models.Model, role and files.
+// data holds the embedded bytes of the files by their names.
+func Set(description []byte, data map[string][]byte) *models.Set {
+	var list struct {
+		Name   string
+		Models []struct {
+			models.Model
+			Role  models.Role `json:"role"`
+			Demo  bool        `json:"demo"`
+			Files []*File     `json:"files"`
+		}
+	}
+	if err := json.Unmarshal(description, &list); err != nil {
+		panic(fmt.Sprintf("the description of embedded models: %v", err))
+	}
+	set := &models.Set{Name: list.Name}
+	for _, m := range list.Models {
+		m.Model.Role, m.Model.Demo = m.Role, m.Demo
+		for _, f := range m.Files {
+			f.Data = data[f.Name]
+			shared, _ := files.LoadOrStore(f.Name, f)
+			m.Model.Files = append(m.Model.Files, models.File{Part: f.Part, Name: f.Name, Size: int64(f.Size), SHA256: f.SHA256, Data: shared.(*File).Bytes})
+		}
+		set.Models = append(set.Models, m.Model)
+	}
+	return set
 }
 
 // Bytes unpacks the file. It returns models.ErrBroken for another size or hash
@@ -38,6 +67,9 @@ func (p *File) Part(part models.Part) models.File {
 // 32 MB of all models would make the garbage collector tolerate twice as much
 // garbage.
 func (p *File) Bytes() ([]byte, error) {
+	if p.Planes == 0 {
+		return p.Data, nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if first := p.last.Value(); first != nil {
@@ -81,7 +113,7 @@ func (p *File) decompress() ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
 	defer dec.Close()
-	planes, err := dec.DecodeAll(*p.Data, make([]byte, 0, p.Size))
+	planes, err := dec.DecodeAll(p.Data, make([]byte, 0, p.Size))
 	if err != nil {
 		return nil, fmt.Errorf("%w: damaged executable: embedded %s: %w", models.ErrBroken, p.Name, err)
 	}

@@ -36,7 +36,7 @@ func pack(t *testing.T, content []byte, planes int) *File {
 	require.NoError(t, err)
 	data := enc.EncodeAll(split(content, planes), nil)
 	sum := sha256.Sum256(content)
-	return &File{Name: "weights.onnx", Data: &data, Planes: planes, Size: len(content), SHA256: hex.EncodeToString(sum[:])}
+	return &File{Name: "weights.onnx", Data: data, Planes: planes, Size: len(content), SHA256: hex.EncodeToString(sum[:])}
 }
 
 var content = bytes.Repeat([]byte("weights and biases, "), 1000)
@@ -77,8 +77,7 @@ func TestDamagedFileIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, planes := range []int{1, 4} {
 				p := pack(t, content, planes)
-				damaged := damage(bytes.Clone(*p.Data))
-				p.Data = &damaged
+				p.Data = damage(bytes.Clone(p.Data))
 				_, err := p.Bytes()
 				require.ErrorIs(t, err, models.ErrBroken)
 				assert.ErrorContains(t, err, p.Name)

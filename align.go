@@ -23,7 +23,7 @@ var (
 
 // AlignOptions configures an alignment.
 type AlignOptions struct {
-	// Language is that of text and speech, as ASRLanguage; "" detects it.
+	// Language is the language of both, as ASRLanguage; "" detects it.
 	Language string
 	// Progress, if not nil, is called with the seconds of speech processed so
 	// far and in total, never concurrently.

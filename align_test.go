@@ -61,10 +61,10 @@ func TestAlign(t *testing.T) {
 	assert.Less(t, part.Words[4].End-part.Words[0].Start, 3.0, "its words stay together")
 }
 
-// TestAlignPartOfText: of a long text, the words of a short recording are found
-// wherever they are, and no others; numbers do not spread over it. A text that
-// lacks them does not fit.
-func TestAlignPartOfText(t *testing.T) {
+// TestAlignLongTextWithShortRecording: the words of a short recording, and no
+// others, are aligned wherever they are in a long text; its numbers get no
+// time. A text without these words does not fit.
+func TestAlignLongTextWithShortRecording(t *testing.T) {
 	p := shared(t)
 	line := "It will be sunny tomorrow at three fifteen."
 	other := func(from, to int) (lines []string) {

@@ -116,8 +116,8 @@ type Alignment struct {
 	// Passes is the number of windows that the model processed.
 	Passes int
 	// Score measures the agreement of text and sound, 0 to 1: the sum of the
-	// probabilities of the words that the tokens can spell, divided by their
-	// number and that of the words recognized outside of the text. The right
+	// probabilities of the words that the tokens can spell, divided by the
+	// number of these and of the words spoken outside of the text. The right
 	// text has a Score near the model's accuracy, a wrong text one near 0.
 	Score float64
 }

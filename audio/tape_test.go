@@ -61,8 +61,8 @@ func TestRecorderReturnsTheRecording(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// However bytes are split, a feed gives the samples that one call gives, and
-// those of the same sound in other encodings.
+// However bytes are split, a feed returns the samples that one call returns, in
+// every encoding of the sound.
 func TestFeed(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, encoding := range feedEncodings {
@@ -100,8 +100,8 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// The level of quiet speech rises, that of loud speech stays, and the first
-// loud window after silence is not louder than full scale.
+// Quiet speech gets louder, loud speech keeps its level, and the first loud
+// window after silence is not louder than full scale.
 func TestRisingLevel(t *testing.T) {
 	const window = 512
 	tone := func(level float64) []float32 {

@@ -7,8 +7,8 @@ import (
 )
 
 // accuracy summarizes the scores of recordings; figures without data are nil. A
-// rate is the number of errors in all recordings over that of their units, so
-// that long recordings count more.
+// rate is the errors in all recordings divided by the units of all recordings,
+// so that long recordings count more.
 type accuracy struct {
 	Words    WordErrors `json:"words"`     // sums
 	WordRate *estimate  `json:"word_rate"` // WER, for languages written with spaces

@@ -102,8 +102,8 @@ func scoreResult(item Item, res *otograph.Result, opt scoreOptions) itemScore {
 	return s
 }
 
-// referenceOf returns the text of an item's reference, with those of NIST's
-// alternatives that suit a hypothesis.
+// referenceOf returns the text of an item's reference, with the alternatives of
+// NIST that suit a hypothesis best.
 func referenceOf(item Item, n scores.Normalizer, language, hypothesis string) string {
 	if item.Marked == "" {
 		return *item.Text

@@ -118,8 +118,8 @@ func (s *Store) read(ctx context.Context, q Querier, account string) (state, err
 	return st, missing(err, account)
 }
 
-// limits returns the tier's limits (1 to 5) with the account's overrides (TPS in
-// thousandths), the concurrency raised to at least that of the packs.
+// limits returns the tier's limits (1 to 5) with the account's overrides (TPS
+// in thousandths), and at least the concurrency of the packs.
 func (st state) limits() Limits {
 	base := tierLimits[st.tier]
 	l := Limits{Tier: st.tier, Concurrency: base, TPS: float64(base), Burst: 2 * base}

@@ -82,9 +82,9 @@ func (c *Client) Corrections(ctx context.Context, id string) ([]Correction, erro
 	return list.Corrections, c.call(ctx, http.MethodGet, taskPath(id, "corrections"), nil, &list)
 }
 
-// Correct adds a correction to those of a task and returns it. version is that
-// of the last correction that it is based on. If others have been made since,
-// the error is an *Error with the status 409.
+// Correct adds a correction to a task and returns it. version is the version of
+// the last correction that it is based on. If others have been made since, the
+// error is an *Error with the status 409.
 func (c *Client) Correct(ctx context.Context, id string, change Correction, version int64) (Correction, error) {
 	change.Version, change.Author, change.MadeAt = version, "", time.Time{}
 	var made Correction

@@ -103,8 +103,8 @@ func (e *evidence) measure() {
 	}
 }
 
-// likelihood returns the log likelihood of n observations of one voice with a
-// squared mean, less that of no voice.
+// likelihood returns the log ratio of the likelihoods that n observations with
+// a squared mean have with one voice and with no voice.
 func (e *evidence) likelihood(square, n float64) float64 {
 	spread := 1 + n*voiceSpread
 	return voiceSpread*n*n*max(square, 0)/(2*e.noise*spread) - voiceDirections/2*math.Log(spread)

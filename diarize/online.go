@@ -104,8 +104,8 @@ func (o *Online) current() []onlineVoice {
 	return list
 }
 
-// number assigns numbers to voices: that of a like voice which has joined
-// another one, or the next.
+// number gives numbers to voices: the number of a like voice which has joined
+// another one, or the next number.
 func (o *Online) number() {
 	list := o.current()
 	held := make([]bool, len(o.known)+len(list))

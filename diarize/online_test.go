@@ -18,7 +18,7 @@ func (sameVoice) Dim() int                    { return 64 }
 func (sameVoice) SameSpeaker() float64        { return 0.5 }
 func (sameVoice) Cosines() (one, two float64) { return 0, 0 }
 
-// likeVoices states its cosines, those of talk.
+// likeVoices states the cosines of talk's voices.
 type likeVoices struct{ sameVoice }
 
 func (likeVoices) Cosines() (one, two float64) { return 0.67, 0.3 }
@@ -169,8 +169,8 @@ func TestOnlineKeepsToTheNumberOfSpeakers(t *testing.T) {
 	assert.ErrorIs(t, err, ErrOptions)
 }
 
-// The speech of windows that have settled, in the middle of a stretch, is not
-// that of the next window.
+// Speech of settled windows, in the middle of a stretch, is not counted again
+// in the next window.
 func TestSettledSpeechStays(t *testing.T) {
 	t.Parallel()
 	o := Online{

@@ -45,7 +45,7 @@ func TestAnswers(t *testing.T) {
 }
 
 // TestSentencesAreCutOnlyWithProof: labels that change within a sentence are
-// believed only if the voices on both sides are those of the labels.
+// believed only if the voice on each side is the label's.
 func TestSentencesAreCutOnlyWithProof(t *testing.T) {
 	parts := func() []piece {
 		return []piece{{span(0, 10.7), 0}, {span(10.7, 18), 1}, {span(18, 30), 0}}

@@ -70,7 +70,7 @@ const closeGap = 1.0
 // Taggers take breaths, clicks and pauses of people who speak for animals and
 // machines: within besideSpeech seconds of speech, an event needs a peak of
 // leastBesideSpeech, and two frames, because windows overlap by half: a sound
-// lies in two. docs/measurements/sounds.md has what it leaves of YAMNet's.
+// lies in two. docs/measurements/sounds.md counts the events that remain.
 const besideSpeech, leastBesideSpeech = 5, 0.5
 
 // open is an event that may still grow.

@@ -71,8 +71,8 @@ func TestPauseIsRecognizedOnce(t *testing.T) {
 	assert.Zero(t, s.dropped.Load())
 }
 
-// Partials that were due but not made are counted once, also those of an
-// utterance that ended without any.
+// Partials that were due but not made are counted once, also where an utterance
+// ended without any.
 func TestDropped(t *testing.T) {
 	s, u := bare(Options{}), &utterance{start: 1000}
 	for seconds, want := range map[float64]int{0.4: 0, 0.5: 1, 0.89: 1, 0.91: 2, 2.11: 5} {

@@ -95,7 +95,8 @@ func tenMinutes(t *testing.T, minutes int) []float32 {
 	return out
 }
 
-// state is what a process has: MB of heap and of memory, goroutines, open files.
+// state is the size of a process: MB of heap and of memory, goroutines, open
+// files.
 type state struct {
 	heap, resident    float64
 	goroutines, files int

@@ -11,8 +11,8 @@
 //
 // A session finds utterances by their pauses. While one continues, its text so
 // far comes every few tenths of a second; when it has ended, its final text is
-// that of the same speech in a recording. Close returns the result of the whole
-// recording, with the speakers of Pipeline.Run.
+// the text of the same speech in a recording. Close returns the result of the
+// whole recording, with the speakers of Pipeline.Run.
 package live
 
 import (
@@ -47,10 +47,10 @@ type Options struct {
 	// Voices are known voices, as in otograph.RunOptions.
 	Voices []otograph.KnownVoice
 	// Revisable lets each Partial have all text that was recognized, although
-	// the next one may revise it. Otherwise a Partial has only what two
-	// recognitions agree on, or three with Careful, or that of one in a pause,
-	// and text only grows. Careful makes it later by the time of a recognition,
-	// and less often wrong.
+	// the next one may revise it. Otherwise a Partial has only the text on
+	// which two recognitions agree, three with Careful, one in a pause, and
+	// text only grows. Careful makes it later by the time of a recognition, and
+	// less often wrong.
 	Revisable, Careful bool
 	// Silence is the pause, in seconds, that ends an utterance: 0.1 to 10; 0
 	// means 0.8 in the standard tier and 0.5 in the optimized one. Below 0.5 the

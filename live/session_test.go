@@ -148,9 +148,9 @@ func checkGrowth(t testing.TB, partials, finals []Event) (kept int) {
 	return kept
 }
 
-// In pieces of 20 ms, of 250 ms and in one piece, the final texts are those of the
-// same speech in the recording, in both tiers, and the partial ones only grow. The
-// short form has one of the sizes for each recording.
+// In pieces of 20 ms, of 250 ms and in one piece, the final texts equal the
+// texts of the same speech in the recording, in both tiers, and the partial
+// ones only grow. The short form has one of the sizes for each recording.
 func TestFinalsAreTheTextOfTheRecording(t *testing.T) {
 	p := demoPipeline(t)
 	all, err := filepath.Glob("../testdata/demo/short/*")

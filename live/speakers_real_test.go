@@ -30,10 +30,10 @@ type conversation struct {
 }
 
 // TestRealSpeakers compares the speakers of live sessions, as they were first
-// given and with the later corrections, with those of the whole recording:
-// mixtures of people in testdata/real who speak in turn, and the recordings with
-// an RTTM file in $OTOGRAPH_CONVERSATIONS. No live speaker becomes another
-// person.
+// given and with the later corrections, with the speakers of the whole
+// recording: mixtures of people in testdata/real who speak in turn, and the
+// recordings with an RTTM file in $OTOGRAPH_CONVERSATIONS. No live speaker
+// becomes another person.
 func TestRealSpeakers(t *testing.T) {
 	dir := os.Getenv("OTOGRAPH_REAL_MODELS")
 	if dir == "" {
@@ -124,7 +124,8 @@ func turnsOf(list []otograph.Segment) (out []bench.SpeakerTurn) {
 }
 
 // becameAnother returns the speakers whose person in the first half of their
-// speech, for at least 3 s, is not that of the second half, for at least 3 s.
+// speech, for at least 3 s, is not the person of the second half, for at least
+// 3 s.
 func becameAnother(turns, truth []bench.SpeakerTurn) (names []string) {
 	of := map[string][]bench.SpeakerTurn{}
 	for _, turn := range turns {

@@ -37,7 +37,7 @@ func (r *recognized) forgetLanguage() {
 }
 
 // language returns the language of the session, or detects it in some speech.
-// Only that of a whole utterance can settle it.
+// Only the language of a whole utterance can settle it.
 func (s *Session) language(st *stages.Stages, pcm *audio.PCM, spans []audio.Span, whole bool) (stages.Language, error) {
 	r := &s.text
 	r.mu.Lock()
@@ -170,7 +170,7 @@ func (s *Session) decode(u *utterance, sound *audio.PCM, speech *stages.Speech, 
 	}
 }
 
-// add adds the text of an utterance to that of all.
+// add appends the text of an utterance to the session's text.
 func (r *recognized) add(t *stages.Transcription) {
 	all := r.all
 	stats := all.Transcript.Stats

@@ -90,8 +90,8 @@ func (s *Set) bestFor(language string, use func(*Model) bool) (*Model, bool) {
 
 // Available returns the set's tiers and their languages, from which a tier is
 // selected. The optimized tier serves the given languages that it has a model
-// for. Without given languages, it serves those of the specification and the
-// others that its models list.
+// for. Without given languages, it serves the languages of the specification
+// and the others that its models list.
 func (s *Set) Available(languages ...string) spec.Available {
 	var a spec.Available
 	standard, ok := s.Role(RoleStandard)

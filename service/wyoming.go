@@ -26,8 +26,8 @@ func (s *Service) wyoming() (runner, error) {
 
 type wyomingServer struct{ *Service }
 
-// Run implements runner. Its sessions are those of one account, because clients
-// have no credentials.
+// Run implements runner. One account has all its sessions, because clients have
+// no credentials.
 func (s wyomingServer) Run(ctx context.Context) error {
 	account, err := s.state.Accounts.Find(ctx, s.config.Live.WyomingAccount)
 	if err != nil {

@@ -52,7 +52,7 @@ type LiveEvent struct {
 	Language string `json:"language,omitempty"`
 	// Names maps speakers to the known voices that they have so far.
 	Names map[string]string `json:"names,omitempty"`
-	// Class and Confidence are those of a LiveSound.
+	// Class and Confidence belong to a LiveSound.
 	Class      string  `json:"class,omitempty"`
 	Confidence float64 `json:"confidence,omitzero"`
 	// Behind is how many seconds of sound the session had received after End

@@ -132,7 +132,7 @@ func lone(speech []Cue) bool {
 }
 
 // lead returns the number of columns before the text of a speaker's first line:
-// those of the name and further ones, but at most half of the line.
+// the columns of the name and further ones, but at most half of the line.
 func (t typesetter) lead(speaker string, further int) int {
 	return min(t.name(speaker)+further, t.MaxColumns/2)
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestClientsOpenAI runs OpenAI's Python client on three recordings: each text is
-// that of the recording as a file, whether the client ends turns or the service
-// does, every event has the client's types, and none is an error.
+// TestClientsOpenAI runs OpenAI's Python client on three recordings: each text
+// equals the text of the recording as a file, whether the client ends turns or
+// the service does, every event has the client's types, and none is an error.
 func TestClientsOpenAI(t *testing.T) {
 	python := os.Getenv("OTOGRAPH_CLIENTS")
 	require.NotEmpty(t, python, "run make test-clients")

@@ -34,7 +34,7 @@ type caller struct {
 	task string
 }
 
-// call opens a live session; session is that of a session.update.
+// phone opens a live session; session is the session of a session.update.
 func (s *server) phone(session string) *caller {
 	s.t.Helper()
 	conn, _, err := websocket.Dial(s.t.Context(), "ws"+strings.TrimPrefix(s.url, "http")+"/realtime?intent=transcription", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + s.key}}})

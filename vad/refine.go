@@ -32,11 +32,11 @@ const (
 	dynamicRange = 38.0
 )
 
-// refinedStart moves the start of a segment from the grid of Window to that of
-// the sound, within about 10 ms: to the first frame above the level of the
-// pause. If speech hardly stands out from the pause, the border moves to the
-// point at which the interpolated probability crosses the threshold. before is
-// the previous segment's end. For the gain, see
+// refinedStart moves the start of a segment from the grid of Window to the
+// start of the sound, within about 10 ms: to the first frame above the level of
+// the pause. If speech hardly stands out from the pause, the border moves to
+// the point at which the interpolated probability crosses the threshold. before
+// is the previous segment's end. For the gain, see
 // docs/measurements/speech-detection.md.
 func (t *Stream) refinedStart(s Segment, before int) int {
 	if s.Start <= 0 || s.Start == before {

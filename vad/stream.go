@@ -17,7 +17,7 @@ type Stream struct {
 	origin  int  // no segment begins before it
 	dropped int  // segments of the cutter that are no longer in its list
 
-	// The last segment that has begun: number i of those of the cutter.
+	// The last segment that has begun: number i of the cutter's.
 	i        int
 	fine     Segment // refined, without padding
 	start    int     // with its padding

@@ -115,7 +115,7 @@ func (r *Register) Add(v Voice) (*Voice, error) {
 	return &r.Voices[i], nil
 }
 
-// join returns some vectors, without those of except, and further ones,
+// join returns some vectors, without the vectors in except, and further ones,
 // normalized, each once. Errors name the field.
 func join(field string, some, further, except [][]float32, dim int) (out [][]float32, err error) {
 	out = slices.DeleteFunc(slices.Clone(some), func(x []float32) bool { return contains(except, x) })

@@ -62,8 +62,8 @@ func spread(words []decode.Word, seconds float64) []wordtimes.Time {
 }
 
 // attentionScores turns the attention by step, head and encoder frame into
-// scores by head, token and position. Steps that were not computed (that of the
-// end itself) repeat the last one.
+// scores by head, token and position. Steps that were not computed (the step of
+// the end itself) repeat the last one.
 func attentionScores(steps [][][]float32, tokens, positions int) [][][]float32 {
 	out := make([][][]float32, len(steps[0]))
 	for h := range out {

@@ -113,8 +113,8 @@ type hypothesis struct {
 	emissions []emission
 	// unbounded reports that the emissions have no times within the window.
 	unbounded bool
-	// timed reports that the emissions' times are those of the words, not of
-	// places somewhere inside of them.
+	// timed reports that the emissions have the times of words, not of places
+	// somewhere inside of them.
 	timed bool
 	// steps counts evaluations of a decoder network.
 	steps     int

@@ -26,8 +26,8 @@ type moonshine struct {
 	// masked reports that the encoder takes a mask of the samples; batch that
 	// the decoder does, so that windows of different lengths may share a run.
 	masked, batch bool
-	// caches are the names of the decoder's keys and values, without prefix;
-	// those of the text so far first, then the sound's.
+	// own and sound are the names of the decoder's keys and values, without
+	// prefix: of the text so far and of the sound.
 	own, sound []string
 	heads, dim int64    // heads of a layer, and numbers of a head
 	columns    int      // scores of a step
@@ -200,8 +200,8 @@ type encodedWindow struct {
 	most        int // tokens of the text at most
 }
 
-// alignment returns the heads whose attention follows the sound: the model's
-// own or, if it names none, those of the later half of the layers.
+// alignment returns the heads whose attention follows the sound: the heads that
+// the model names or, without any, all heads of the later half of the layers.
 func (n *moonshine) alignment() (heads [][2]int) {
 	for _, h := range n.align {
 		if h[0] < n.exposed && h[1] < int(n.heads) {

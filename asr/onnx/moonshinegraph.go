@@ -29,7 +29,7 @@ type moonshineGraph struct {
 
 const (
 	decoderRoot = "/model/decoder/"
-	// epsilon is that of Moonshine's normalizations.
+	// epsilon is the constant of Moonshine's layer normalizations.
 	epsilon = 1e-5
 	// mostPositions is above the number of frames of the longest window, and of
 	// its tokens.
@@ -187,7 +187,7 @@ func (g *moonshineGraph) normalized(x, y, weight string) (normal, sum string) {
 func (g *moonshineGraph) gelu(x string) string { return g.Op(onnxfile.Contrib+".Gelu", []string{x}) }
 
 // moonshineEncoder returns an encoder of windows without padding; nil if the
-// parts are not those of a published one in 8 bits.
+// parts are no published encoder in 8 bits.
 func moonshineEncoder(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 	g := newMoonshineGraph(p, "/", heads)
 	g.Input("input_values", onnxfile.Float32, "N", "T")
@@ -231,8 +231,8 @@ func (g *moonshineGraph) next(i, layers int, last string) string {
 }
 
 // moonshineSound returns the keys and values of the encoder's output for the
-// decoder's attention to the sound; nil if the parts are not those of a
-// published decoder in 8 bits.
+// decoder's attention to the sound; nil if the parts are no published decoder
+// in 8 bits.
 func moonshineSound(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 	g := newMoonshineGraph(p, decoderRoot, heads)
 	g.Input("encoder_hidden_states", onnxfile.Float32, "N", "F", g.width)
@@ -248,11 +248,11 @@ func moonshineSound(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 	return g.done()
 }
 
-// moonshineStep returns a step of the decoder: tokens and the keys and values of
-// the texts so far and of the sound to the scores of the next tokens. It adds
-// "bias" to the scores of the attention to the sound, which are outputs too
-// (onnxfile.Exposed). It is nil if the parts are not those of a published
-// decoder in 8 bits.
+// moonshineStep returns a step of the decoder: tokens and the keys and values
+// of the texts so far and of the sound to the scores of the next tokens. It
+// adds "bias" to the scores of the attention to the sound, which are outputs
+// too (onnxfile.Exposed). It is nil if the parts are no published decoder in 8
+// bits.
 func moonshineStep(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 	g := newMoonshineGraph(p, decoderRoot, heads)
 	g.Input("input_ids", onnxfile.Int64, "N", 1).Input("bias", onnxfile.Float32, "N", 1, 1, "F")

@@ -247,8 +247,8 @@ func TestBatchesAreOfSimilarLength(t *testing.T) {
 	assert.Empty(t, batches(nil, 4, 10))
 }
 
-// TestSentencesComeGroupByGroup: sentences are known while later windows are
-// decoded, and are those of the transcript.
+// TestSentencesComeGroupByGroup: sentences come while later windows are
+// decoded, and are the transcript's sentences.
 func TestSentencesComeGroupByGroup(t *testing.T) {
 	assert.Equal(t, []int{0}, groups(0))
 	assert.Equal(t, []int{8, 40, 50}, groups(50))

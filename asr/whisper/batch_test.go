@@ -134,8 +134,9 @@ func TestSilenceTakesOnePass(t *testing.T) {
 	assert.Len(t, e.cpu.stored, 1)
 }
 
-// TestFirstSentence counts what is encoded before the first sentence of a long
-// recording is given: a short window, and for the language a part of another one.
+// TestFirstSentence counts the windows that are encoded before the first
+// sentence of a long recording comes: a short window, and for the language a
+// part of another one.
 func TestFirstSentence(t *testing.T) {
 	e := openWindows(t, buildModel(testHeader, say(0.0, " Alpha", " beta", ".", " Alpha", " delta", ".", 4.5)), 6, Options{})
 	e.packing.Opening = 2
@@ -168,9 +169,9 @@ func TestFirstSentence(t *testing.T) {
 	assert.Equal(t, want, got, "whether somebody waits or not")
 }
 
-// TestSentencesComeWindowByWindow: somebody who waits for the sentences gets
-// them while later windows are decoded, also those of a window that was
-// repaired, and without a change of the text.
+// TestSentencesComeWindowByWindow: sentences come while later windows are
+// decoded, also from a repaired window, and the text is the same as without
+// them.
 func TestSentencesComeWindowByWindow(t *testing.T) {
 	const windows = 8
 	for name, tt := range map[string]struct {
@@ -206,7 +207,7 @@ func TestSentencesComeWindowByWindow(t *testing.T) {
 }
 
 // An unlikely text of a short sound is decoded again with all silence after it,
-// once; a likely one, or that of a longer sound, is not.
+// once; a likely text, or the text of a longer sound, is not.
 func TestDoubtfulTextsGetAllSilence(t *testing.T) {
 	for _, c := range []struct {
 		sure    float32

@@ -61,8 +61,8 @@ func (h firstPass) otherThan(language string) string {
 
 // divide detects the languages of the passages of a window whose language is
 // unclear, at most left of them, and decodes a window with several languages
-// again, each part in one. nil means that the window stays as it is. It adds
-// the work done to the window's result or to that of the first part.
+// again, each part in one. nil means that the window stays as it is. It counts
+// its work in the result of the window or of the first part.
 func (e *Engine) divide(ctx context.Context, pcm *audio.PCM, w decode.Window, r *result, left int, t *task) (parts []part, err error) {
 	defer e.cpu.forget(pcm, w) // the passages that became parts of longer ones
 	for _, passages := range r.unsure {

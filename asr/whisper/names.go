@@ -142,7 +142,7 @@ func (w *worker) name(o *opened) error {
 	list := sightings(decode.Words(pieces), o.search.names)
 	slices.SortFunc(list, func(a, b sighting) int { return cmp.Compare(b.first, a.first) }) // from the end, so that indexes stay valid
 	for _, s := range list {
-		tokens, err := w.named(o, f.tokens, at[s.first], at[s.last]+1, s)
+		tokens, err := w.withName(o, f.tokens, at[s.first], at[s.last]+1, s)
 		if err != nil {
 			return err
 		}
@@ -155,9 +155,9 @@ func (w *worker) name(o *opened) error {
 	return nil
 }
 
-// named returns a text with a name in place of some tokens; nil if that is too
-// unlikely, cannot be spelled, or gets too long for the model.
-func (w *worker) named(o *opened, text []token, from, to int, s sighting) ([]token, error) {
+// withName returns a text with a name in place of some tokens; nil if that is
+// too unlikely, cannot be spelled, or gets too long for the model.
+func (w *worker) withName(o *opened, text []token, from, to int, s sighting) ([]token, error) {
 	var old strings.Builder
 	for _, t := range text[from:to] {
 		old.WriteString(w.cpu.Text(t.id))

@@ -30,7 +30,7 @@ type task struct {
 	echoes   []decode.Echo
 }
 
-// text returns a window's words without loops, with those of its echoes.
+// text returns a window's words without loops, with the words of echoes.
 func (t *task) text(r result) []decode.Word {
 	words, _ := decode.Unloop(r.words)
 	return decode.Repeat(words, t.echoes)

@@ -54,9 +54,9 @@ var (
 func init() { recognizers.Register(open, models.ContractWhisper) }
 
 // open checks and loads a Whisper model on the requested device, which needs
-// libwhisper, or on the CPU, if the device is missing or does not take it. Its
-// errors are those of whisper.Open. libwhisper's log becomes debug records, for
-// all engines of the process. Texts of devices are nearly the same.
+// libwhisper, or on the CPU, if the device is missing or does not take it. It
+// fails as whisper.Open does. libwhisper's log becomes debug records, for all
+// engines of the process. Texts of devices are nearly the same.
 func open(model *models.Model, opt recognizers.Options) (*engine, error) {
 	opt.Logger = cmp.Or(opt.Logger, slog.New(slog.DiscardHandler))
 	e := &engine{model: *model, opt: opt}

@@ -238,8 +238,8 @@ func TestCloseDuringATranscription(t *testing.T) {
 	require.NoError(t, e.Close())
 }
 
-// TestFailedDeviceFallsBackToTheCPU: the CPU transcribes what a failed device
-// leaves out, and does all later work.
+// TestFailedDeviceFallsBackToTheCPU: the CPU transcribes the windows that a
+// failed device left, and all later recordings.
 func TestFailedDeviceFallsBackToTheCPU(t *testing.T) {
 	e := openStandIn(t, discard)
 	d := e.device

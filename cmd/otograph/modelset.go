@@ -50,7 +50,7 @@ func flagName(field string) string {
 
 var wordBorder = regexp.MustCompile("([a-z])([A-Z])")
 
-// named returns the model files given by separate flags; "" if not given.
+// named returns, for each role, the model file of its own flag; "" without one.
 func (f *modelFlags) named() map[models.Role]string {
 	return map[models.Role]string{
 		models.RoleStandard: f.StandardModel, models.RoleOptimized: f.OptimizedModel, models.RoleVAD: f.VADModel,

@@ -11,7 +11,8 @@ import (
 )
 
 // TestEveryRoleButTranscription checks that the networks fill every role but
-// those of the recognizers, unpack to their hashes and are what they claim.
+// the recognizers' two, unpack to their hashes and have the contracts that they
+// state.
 func TestEveryRoleButTranscription(t *testing.T) {
 	set := Models()
 	for _, role := range models.Roles() {

@@ -26,8 +26,8 @@ type Options struct {
 	From []string
 	// Mirror, if set, is a server's address with the files under HOST/PATH.
 	Mirror string
-	// Progress, if set, is called during downloads with the number of bytes;
-	// resumed are those of an earlier call.
+	// Progress, if set, is called during downloads with the number of bytes; an
+	// earlier call downloaded resumed of them.
 	Progress func(file string, done, total, resumed int64)
 
 	fetcher *fetch.Fetcher

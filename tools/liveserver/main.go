@@ -7,7 +7,7 @@
 // The server gets 24 kHz in packets of 20 ms and decides itself where a turn
 // ends (server_vad). Its key is read from LIVESERVER_API_KEY. The models tell
 // when words end, unless the manifest does; the word errors of whole recordings
-// are theirs, and the processor time is that of this program.
+// are the models', and the processor time is this program's.
 package main
 
 import (

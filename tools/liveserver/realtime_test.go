@@ -17,7 +17,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// client is what a realtime server of the tests has of its client.
+// client is a client as a realtime server of the tests sees it.
 type client struct {
 	t    *testing.T
 	conn *websocket.Conn
@@ -115,7 +115,7 @@ func TestRealtime(t *testing.T) {
 			`{"type":"conversation.item.input_audio_transcription.delta","item_id":"a","delta":"Hello"}`)
 		c.until("input_audio_buffer.commit")
 		assert.InDelta(t, 2*realtimeRate, c.took, 400, "a second of 16 bits, less the filter's delay")
-		// The server is late: its own commit comes after that of the client.
+		// The server is late: its own commit comes after the client's.
 		c.send(stopped, ended, `{"type":"conversation.item.input_audio_transcription.delta","item_id":"a","delta":" you"}`,
 			transcript, `{"type":"input_audio_buffer.committed","item_id":"b"}`,
 			`{"type":"conversation.item.input_audio_transcription.completed","item_id":"b","transcript":"Bye"}`)

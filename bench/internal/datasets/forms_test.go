@@ -44,8 +44,8 @@ func TestManifestForms(t *testing.T) {
 	}
 }
 
-// TestPartOfTurns: turns and evaluated times in files are those of the whole
-// recording.
+// TestPartOfTurns: files state turns and evaluated times from the start of the
+// whole recording.
 func TestPartOfTurns(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.rttm"), []byte("SPEAKER a 1 3 2 <NA> <NA> x <NA> <NA>\nSPEAKER a 1 9 1 <NA> <NA> y <NA> <NA>\n"), 0o600))

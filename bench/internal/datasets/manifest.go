@@ -137,12 +137,12 @@ type timedLine struct {
 	Speaker string `json:"speaker"`
 }
 
-// Load reads a manifest file, or that of a folder: its manifest.jsonl if it has
-// one, Kaldi's files, or else every recording in it, with the text in NAME.txt
-// or NAME.lab, the turns in NAME.rttm and the times in which they are scored in
+// Load reads a manifest file, or a folder: its manifest.jsonl if it has one,
+// Kaldi's files, or else every recording in it, with the text in NAME.txt or
+// NAME.lab, the turns in NAME.rttm and the times in which they are scored in
 // NAME.uem in the same folder. A .txt file without JSON has one text per line,
-// as jiwer reads it; its recordings are named by line numbers and have no audio.
-// Errors wrap ErrManifest and name file and line.
+// as jiwer reads it; its recordings are named by line numbers and have no
+// audio. Errors wrap ErrManifest and name file and line.
 func Load(path string) ([]Item, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -207,8 +207,8 @@ const maxManifest = 256 << 20
 //	sentences  [{start, end, text}]
 //	words      [{start, end, word}]
 //
-// Times are seconds; in files they are those of the recording, in the manifest
-// those of its part. Errors wrap ErrManifest and name the line.
+// Times are seconds: in files from the start of the recording, in the manifest
+// from the start of its part. Errors wrap ErrManifest and name the line.
 func readManifest(r io.Reader, dir string) ([]Item, error) {
 	text, err := textfile.ReadFrom(r, maxManifest)
 	if err != nil {

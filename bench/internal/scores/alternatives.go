@@ -56,9 +56,8 @@ type chosen struct {
 	before *chosen
 }
 
-// Resolve returns a reference with those of NIST's alternatives with which a
-// hypothesis has the fewest errors, as sclite chooses them. units splits a
-// text.
+// Resolve chooses among NIST's alternatives in a reference, as sclite does: the
+// hypothesis has the fewest errors with them. units splits a text.
 func Resolve(reference, hypothesis string, units func(string) []string) string {
 	hyp := units(hypothesis)
 	row := make([]path, len(hyp)+1)

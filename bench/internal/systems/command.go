@@ -91,8 +91,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Start runs the program on a second of silence and returns its cost, which is
-// that of its start and the loading of its model; nil if it fails.
+// Start runs the program on a second of silence and returns the cost of that,
+// which is starting it and loading its model; nil if it fails.
 func (c *command) Start(ctx context.Context) *Cost {
 	dir, err := os.MkdirTemp("", "otograph-bench-*")
 	if err != nil {

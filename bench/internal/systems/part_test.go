@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/bench/internal/datasets"
 )
 
-// TestPartsOfTranscripts: a part of a recording has the row with its offset, and
-// the only part has that of the file.
+// TestPartsOfTranscripts: a part of a recording gets the row with its offset,
+// and an only part the row of the file.
 func TestPartsOfTranscripts(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "rows.jsonl")

@@ -28,8 +28,8 @@ type Token struct {
 }
 
 // Word is a word of a transcript before it becomes part of a segment. Its Text
-// has the spaces before it. Its Tokens are the word's and those of the
-// punctuation around it, without one shared with the word before.
+// has the spaces before it. Its Tokens are the word's and its punctuation's,
+// without one shared with the word before.
 type Word struct {
 	asr.Word
 	// LogProb is the sum over the Tokens tokens.
@@ -274,7 +274,7 @@ func Align(words []Word, from, to float64, speech []audio.Span) {
 	}
 	n := len(words)
 	sum := weights(words)
-	// border[i] is the time before word i; fast marks those of a silence.
+	// border[i] is the time before word i; fast marks times next to a silence.
 	border, fast := make([]float64, n+1), make([]bool, n+1)
 	for i := range border {
 		border[i] = total * sum[i] / sum[n]

@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// Options configures a recognizer; constructors ignore those of no use.
+// Options configures a recognizer; constructors ignore unused fields.
 type Options struct {
 	Device  string // as in ParseDevice
 	Threads int    // CPU threads of a computation that does not wait for a gate

@@ -100,7 +100,7 @@ func (f *File) Close() error {
 func packing(seconds float64) decode.PackOptions {
 	// The sound before a window's first word and the longest pause in a window,
 	// in seconds: with less, the model loses first words and their capitals.
-	// The values are those of faster-whisper.
+	// The values are faster-whisper's.
 	const lead, gap = 0.4, 0.8
 	if seconds > 0 && seconds < 30 {
 		return decode.PackOptions{Max: seconds}

@@ -61,8 +61,9 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	}
 }
 
-// TestHeaderOfLargeFile puts bytes between the root and the rest of a file, as
-// weights lie there, so that what a header needs lies across pieces of the file.
+// TestHeaderOfLargeFile puts bytes between the root and the rest of a file,
+// where weights lie, so that the parts of a header lie in several pieces of the
+// file.
 func TestHeaderOfLargeFile(t *testing.T) {
 	data, err := os.ReadFile(branches)
 	require.NoError(t, err)

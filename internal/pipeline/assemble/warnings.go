@@ -224,7 +224,7 @@ func hotwordsEffect(c circumstances) string {
 	return strings.Join(reasons, "; ")
 }
 
-// named returns the first hotwords of a list, and the number of further ones.
+// named quotes the first hotwords of a list, and counts the further ones.
 func named(words []string) string {
 	var list []string
 	for _, word := range words[:min(len(words), mostNamed)] {

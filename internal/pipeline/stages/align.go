@@ -85,28 +85,28 @@ func (s *Stages) openAligner(ctx context.Context, m *models.Model) (align.Model,
 // text one below 0.1; a text with every other word wrong lies between.
 const minTextProbability = 0.4
 
-// leastFound is the least number of found words of a text that is longer than
+// leastSpoken is the least number of spoken words of a text that is longer than
 // the recording.
-const leastFound = 3
+const leastSpoken = 3
 
 // Fits reports whether the words of a text are spoken in the recording that
 // they were aligned with, by the mean probability of the words that the model
 // can spell. A text of only part of the recording also fits, and so does a
-// recording of only part of the text: then the words that were found count, and
-// those of the speech outside of the text as 0.
+// recording of only part of the text: then only the words in the recording
+// count, and each further word that is spoken counts as one of probability 0.
 func Fits(words []align.Word, extra []align.Extra) bool {
-	var sum, all, found, outside float64
+	var sum, all, spoken, outside float64
 	for _, w := range words {
 		if !w.Wild {
 			sum += w.Probability
 			all++
 		}
 		if !w.Wild && !w.Missing {
-			found++
+			spoken++
 		}
 	}
 	for _, e := range extra {
 		outside += float64(len(strings.Fields(e.Text)))
 	}
-	return sum > 0 && (sum >= minTextProbability*all || found >= leastFound && sum >= minTextProbability*(found+outside))
+	return sum > 0 && (sum >= minTextProbability*all || spoken >= leastSpoken && sum >= minTextProbability*(spoken+outside))
 }

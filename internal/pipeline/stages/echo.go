@@ -11,12 +11,12 @@ import (
 	"github.com/otograph/otograph/internal/engine/dsp"
 )
 
-// A channel repeats another one where a line, a room or a loudspeaker brings the
-// other's sound into it: softer, later and with reverberation. The powers of mel
-// bands (natural logarithms, in frames of 10 ms) show it where the waveforms no
-// longer do. Each block has one delay for a pair of channels, that of the greatest
-// correlation, and one gain for each band. The limits were chosen on mixtures of
-// half of the people; docs/measurements/speakers.md has the figures of the others.
+// A channel repeats another one where a line, a room or a loudspeaker brings
+// the other's sound into it: softer, later and with reverberation. The powers
+// of mel bands (natural logarithms, in frames of 10 ms) show it where the
+// waveforms no longer do. Each block has one delay for a pair of channels, where
+// they correlate most, and one gain for each band. The limits were chosen on
+// mixtures of half of the people; docs/measurements/speakers.md has the others.
 const (
 	echoShift     = audio.SampleRate / 100 // samples of a frame
 	echoBlock     = 120 * 100              // frames, at most
@@ -46,8 +46,8 @@ type sounding struct {
 	echo             []bool // frames with no more than another channel's sound and the noise
 }
 
-// echoes leaves out of the speech of all channels where it repeats another
-// channel, and returns what it left out.
+// echoes removes from each channel's speech the stretches in which the channel
+// repeats another one, and returns these stretches.
 func echoes(ctx context.Context, channels []*audio.PCM, sides []Side) (repeated []audio.Span) {
 	fbank := dsp.NewFbank(dsp.FbankOptions{Bands: echoBands, Window: dsp.WindowHamming, Scale: 1 << 15})
 	found := make([][]bool, len(channels)) // by frame
@@ -89,7 +89,7 @@ func soundingOf(fbank *dsp.Extractor, samples []float32) (s sounding) {
 	return s
 }
 
-// quantiles returns, for each band, what a share of the frames does not exceed.
+// quantiles returns the power of each band that a share of frames doesn't exceed.
 func quantiles(frames []powers, share float64) (out powers) {
 	band := make([]float32, len(frames))
 	for k := range out {
@@ -180,8 +180,8 @@ func (s sounding) mark(other sounding) {
 	}
 }
 
-// divide returns a channel's own speech, and adds to repeated that of the frames
-// in which it repeats another channel.
+// divide returns the stretches of a channel's own speech, and adds to repeated
+// the stretches in which it repeats another channel.
 func divide(speech []audio.Span, echo []bool, repeated []audio.Span) (own, all []audio.Span) {
 	for _, s := range speech {
 		var parts []part

@@ -35,7 +35,8 @@ func exchange(t *testing.T) (voices [2][]float32, turns [2][]audio.Span) {
 	return voices, turns
 }
 
-// echoed returns what a room and a loudspeaker make of a voice.
+// echoed returns the echo of a voice in a room: late, soft and with
+// reverberation.
 func echoed(voice []float32, delay, decay, decibels float64, noise *rand.Rand) []float32 {
 	out := make([]float32, len(voice))
 	late, length := int(delay*audio.SampleRate), int(decay*audio.SampleRate)
@@ -53,9 +54,9 @@ func echoed(voice []float32, delay, decay, decibels float64, noise *rand.Rand) [
 	return out
 }
 
-// TestEchoIsCountedOnce: what the second channel repeats of the first one is left
-// out, and all that is said in it stays, also during the echo.
-func TestEchoIsCountedOnce(t *testing.T) {
+// TestRepeatedSpeechIsRemoved: the second channel loses the speech in which it
+// repeats the first one, and keeps all its own speech, also during the echo.
+func TestRepeatedSpeechIsRemoved(t *testing.T) {
 	voices, turns := exchange(t)
 	for name, c := range map[string]struct{ delay, decay, decibels float64 }{
 		"line":        {0.002, 0.001, -20},

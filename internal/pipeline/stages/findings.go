@@ -92,9 +92,9 @@ func hasText(segments []asr.Segment, speech audio.Span) bool {
 	return false
 }
 
-// A recognizer leaves out what it does not understand. So a stretch is speech,
-// also without text, if the detector is sure of a second of it; of music it is
-// for half a second at most. See docs/measurements/speakers.md.
+// A recognizer leaves out speech that it does not understand. So a stretch
+// without text is speech, too, if the detector is sure of a second of it; in
+// music it is sure of half a second at most. See docs/measurements/speakers.md.
 const (
 	sureSpeech  = 0.8 * 255
 	sureWindows = audio.SampleRate / vad.Window

@@ -102,7 +102,7 @@ func (s *SoundStream) Push(ctx context.Context, pcm *audio.PCM) (out []events.Ev
 }
 
 // Flush ends the session, whose length is in seconds, and returns the remaining
-// events. Events are then those of the session, in the order of Detect.
+// events. The field Events then has all, in the order of Detect.
 func (s *SoundStream) Flush(length float64) []events.Event {
 	out := s.stream.Flush(length)
 	s.Events = append(s.Events, out...)

@@ -36,9 +36,9 @@ func (s *Stages) DetectSpeech(ctx context.Context, pcm *audio.PCM) (*Speech, err
 	})
 }
 
-// Sides returns the speech of the mix or, for split channels, that of each
-// channel which repeats no other. Channels without any are left out; what all
-// channels repeat is in the first side's Speech.Repeated.
+// Sides returns the speech of the mix or, for split channels, of each channel
+// that has its own. The first side's Speech.Repeated has the stretches in which
+// a channel repeats another.
 func (s *Stages) Sides(ctx context.Context, r Recording) (sides []Side, err error) {
 	if r.Split == nil {
 		speech, err := s.DetectSpeech(ctx, r.PCM)

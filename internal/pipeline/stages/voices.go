@@ -196,7 +196,7 @@ func (s *Stages) Names(register *voices.Register, f *Findings) map[string]string
 }
 
 // endToEnd returns a recording that consists of the stretches alone: the vector
-// of a single short word is much less certain than that of several words.
+// of a single short word is much less certain than the vector of several words.
 func endToEnd(pcm *audio.PCM, stretches []audio.Span) *audio.PCM {
 	var samples []float32
 	for _, s := range stretches {

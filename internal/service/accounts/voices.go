@@ -102,7 +102,7 @@ type lockedVoices struct {
 	*voices.Register
 }
 
-// changeVoices adds the voice that change returns to those of the account.
+// changeVoices stores the voice that change returns with the account's voices.
 func (s *Store) changeVoices(ctx context.Context, account, what string, change func(*sql.Tx, *lockedVoices) (voices.Voice, error)) (stored Voice, err error) {
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
 		ids, register, err := s.lockVoices(ctx, tx, account)

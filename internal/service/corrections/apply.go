@@ -232,8 +232,8 @@ func insideWord(text string, at int) bool {
 }
 
 // cutTimes returns the end of the left and the start of the right part of a
-// segment, whose times both still have: those of the words at the cut, or else
-// interpolated by letters.
+// segment, whose times both still have: the times of the words at the cut, or
+// else interpolated by letters.
 func cutTimes(left, right spec.Segment) (end, start float64) {
 	l, r := len(left.Words), len(right.Words)
 	switch {

@@ -158,8 +158,8 @@ func start(ctx context.Context, p *pipe, s *script, refused error) func() End {
 	return func() End { return <-end }
 }
 
-// A session from hello to bye: what is asked happens in its order, and the text
-// of the rest comes before the end.
+// A session from hello to bye: requests are answered in order, and the text of
+// the rest comes before the end.
 func TestOrderlySession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, s := newPipe(), &script{}

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestProbesAreNotLogged: what is asked every few seconds is logged at the level
-// of debugging, unless it fails.
+// TestProbesAreNotLogged: a request for a probe is logged at the level of
+// debugging, unless it fails.
 func TestProbesAreNotLogged(t *testing.T) {
 	var out lockedBuffer
 	w := newWorld(t, func(c *Config) { c.Logger = slog.New(slog.NewJSONHandler(&out, nil)) })

@@ -45,7 +45,7 @@ func (s silence) Close() (*spec.Result, error) {
 	return &spec.Result{}, nil
 }
 
-// dial opens a WebSocket; without one, status is that of the refusal.
+// dial opens a WebSocket, or returns the status of the refusal.
 func (w *world) dial(query, credential string, protocols ...string) (conn *websocket.Conn, status int) {
 	header := http.Header{}
 	if credential != "" {

@@ -34,7 +34,7 @@ func (s *Server) getResult(w http.ResponseWriter, r *request, id string) error {
 }
 
 // corrected opens the result of a task with its corrections, or without them if
-// the query says original=true. names are those of the speakers.
+// the query says original=true. names maps speakers to their names.
 func (s *Server) corrected(r *request, id string) (result *tasks.Result, names map[string]string, err error) {
 	q := queryOf(r)
 	original := q.bool("original")

@@ -449,7 +449,7 @@ func (s *Server) logRequest(r *request, rec *recorder, failure *apiError, took t
 	}
 	if id := r.PathValue("id"); id != "" {
 		if _, ok := taskID(id); ok {
-			attrs = append(attrs, s.named(r.route), id)
+			attrs = append(attrs, s.kindOf(r.route), id)
 		}
 	}
 	if failure != nil {
@@ -462,8 +462,8 @@ func (s *Server) logRequest(r *request, rec *recorder, failure *apiError, took t
 	s.log.Log(r.Context(), level, "request", attrs...)
 }
 
-// named returns the kind of thing that a route's id identifies, for the log.
-func (s *Server) named(route string) string {
+// kindOf returns, for the log, the kind of thing that a route's id identifies.
+func (s *Server) kindOf(route string) string {
 	if strings.HasPrefix(route, s.cfg.BasePath+"/voices/") {
 		return "voice"
 	}

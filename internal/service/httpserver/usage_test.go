@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestUsageOfAnAccount: the sums of GET /usage are those of the account's
-// deductions, in JSON and CSV, and a mistake in the query is named.
+// TestUsageOfAnAccount: GET /usage adds up the account's deductions, in JSON
+// and CSV, and a mistake in the query is named.
 func TestUsageOfAnAccount(t *testing.T) {
 	s := newSpec(t, "sqlite")
 	var u struct {

@@ -76,7 +76,7 @@ var errorTypes = map[int]string{
 	http.StatusTooManyRequests: "rate_limit_error",
 }
 
-// errorCodes maps codes to those of OpenAI's interface that clients check.
+// errorCodes maps codes to the codes of OpenAI's interface that clients check.
 var errorCodes = map[string]string{
 	"unauthorized":         "invalid_api_key",
 	"insufficient_balance": "insufficient_quota",

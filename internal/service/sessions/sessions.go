@@ -294,8 +294,8 @@ func (s *session) Close() (*spec.Result, error) {
 	return res, err
 }
 
-// ends takes the end of the task: failed is the session's error, and err that of
-// settle. It returns the error of both.
+// ends takes the end of the task: failed is the session's error, and err is
+// settle's. It returns both.
 func (s *session) ends(res *spec.Result, failed, err error) error {
 	defer s.sessions.open.Add(-1)
 	defer s.recording.drop()

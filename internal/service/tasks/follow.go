@@ -184,8 +184,8 @@ func (w *watcher) poll(ctx context.Context, s *core) error {
 	return nil
 }
 
-// addLive adds the workers' reports to the states of running tasks: those of
-// the last query, and the newer ones.
+// addLive adds the workers' reports to the states of running tasks: the reports
+// of the last query, and newer ones.
 func (w *watcher) addLive(ctx context.Context, s *core, states map[string]Snapshot) error {
 	live := map[string]*LiveSegments{}
 	w.mu.Lock()

@@ -14,7 +14,7 @@ const lostSession = "the server of the live session was lost; nothing is charged
 
 // OpenLive creates the task of a live session, which runs from the start in the
 // hands of a member, with a hold for r.Seconds. No worker claims it, and it is
-// never tried again. Errors are those of Create.
+// never tried again. It fails as Create does.
 func (s *Runs) OpenLive(ctx context.Context, r Request, member string) (*Claim, error) {
 	r.Extras.Live = true
 	var c *Claim

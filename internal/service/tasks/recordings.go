@@ -96,7 +96,7 @@ func ReferenceKey(task string, n int) string {
 const ReferencesField = "known_speaker_references[]"
 
 // ReferenceRefusal returns the error message of a task whose n-th recording
-// (from 0) of a known speaker is unusable, like that of an invalid form field.
+// (from 0) of a known speaker is unusable, like for an invalid field.
 func ReferenceRefusal(n int, why string) string {
 	return fmt.Sprintf("%s: number %d: %s", ReferencesField, n+1, why)
 }

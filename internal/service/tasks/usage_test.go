@@ -138,8 +138,8 @@ func expected(q tasks.UsageQuery, all []charge) (rows map[string]tasks.UsageSums
 	return rows, total
 }
 
-// TestUsageOfAYear: the sums of a simulated year are exactly those of its
-// charges and of the ledger, by day and month, in zones with changes of the
+// TestUsageOfAYear: the sums of a simulated year equal the sums of its charges
+// and of the ledger exactly, by day and month, in zones with changes of the
 // clock both ways, by an hour and by half an hour, and without.
 func TestUsageOfAYear(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -16,7 +16,7 @@ import (
 var ErrNoVector = errors.New("the voice cannot be taken from this task")
 
 // mostMoved is the largest share of a speaker's time that corrections may give
-// to others before the speaker's vector no longer counts as that of a person.
+// to others before the speaker's vector no longer counts as one person's.
 const mostMoved = 0.1
 
 // SpeakerVoice returns the voice of a speaker of a done task's result, without a

@@ -35,7 +35,7 @@ func monthOf(zone string, at time.Time) (month, error) {
 }
 
 // spend adds the price of a task to the month of its charge. It announces each
-// share of the budget once a month. The sum is that of the ledger, in any order
+// share of the budget once a month. The sum equals the ledger's, in any order
 // of charges.
 func (o *Outbox) spend(ctx context.Context, tx *sql.Tx, account string, h Hook, price billing.Money, at time.Time) error {
 	if h.Budget == 0 {

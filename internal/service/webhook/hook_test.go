@@ -217,7 +217,7 @@ func warnings(f *taskstest.Fixture) (warning, reached int) {
 
 // TestBudgetWarnsOnceAMonth charges tasks concurrently from several workers:
 // each share of the budget is announced once a month of the account's zone, the
-// sum is that of the report of usage, and a changed budget counts anew.
+// sum equals the report of usage, and a changed budget counts anew.
 func TestBudgetWarnsOnceAMonth(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := t.Context()

@@ -61,8 +61,8 @@ func messageOf(err error) string {
 	return "internal error"
 }
 
-// endOf returns how an attempt ends that failed with err, and its message; cause
-// is that of its context's end.
+// endOf returns how an attempt ends that failed with err, and its message;
+// cause is why its context ended.
 func endOf(err, cause error) (how tasks.Ending, message string) {
 	switch message = messageOf(err); {
 	case errors.Is(cause, queue.ErrDraining):

@@ -393,7 +393,7 @@ func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// Bucket is what a Store keeps files in: a folder, S3, or a test's memory. A
+// Bucket keeps the files of a Store: a folder, S3, or a test's memory. A
 // missing file is an error that wraps fs.ErrNotExist.
 type Bucket interface {
 	// Create starts a file that appears under key when it is committed. If

@@ -33,8 +33,8 @@ type s3Settings struct {
 	profile          profile
 }
 
-// parseS3Settings reads the parameters of an s3:// URL, whose names are those of
-// gocloud.dev, and then the environment and AWS's shared files.
+// parseS3Settings reads the parameters of an s3:// URL, which have
+// gocloud.dev's names, and then the environment and AWS's shared files.
 func parseS3Settings(query url.Values) (s s3Settings, err error) {
 	texts := map[string]*string{
 		"region": &s.region, "endpoint": &s.endpoint, "profile": &s.named, "role": &s.role, "ssetype": &s.encrypt, "kmskeyid": &s.key,

@@ -15,8 +15,8 @@ import (
 	"github.com/otograph/otograph/internal/system/blob"
 )
 
-// memory is a file store that lives as long as a simulated world. The times of
-// its files are those of the simulation.
+// memory is a file store that lives as long as a simulated world. Its files
+// have times of the simulation's clock.
 type memory struct {
 	mu    sync.Mutex
 	files map[string]memoryFile

@@ -129,7 +129,7 @@ func (w *ct2) find(name string) (*values, error) {
 	if side, ok := strings.CutSuffix(name, ".positional_embedding"); ok {
 		return w.variable(side + "/position_encodings/encodings")
 	}
-	n, prefix, last := named(name)
+	n, prefix, last := groupOf(name)
 	if n == nil {
 		return nil, fmt.Errorf("%w: %s: no variable is known for %s", models.ErrBroken, w.path, name)
 	}

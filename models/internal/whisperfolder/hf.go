@@ -148,7 +148,7 @@ func hfName(name string) string {
 	if side, ok := strings.CutSuffix(name, ".positional_embedding"); ok {
 		return side + ".embed_positions.weight"
 	}
-	if n, prefix, last := named(name); n != nil {
+	if n, prefix, last := groupOf(name); n != nil {
 		return strings.Replace(prefix, ".blocks.", ".layers.", 1) + n.hf + "." + last
 	}
 	return name

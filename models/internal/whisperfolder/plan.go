@@ -42,9 +42,9 @@ type group struct {
 	part, parts  int64
 }
 
-// named returns the group of a tensor with OpenAI's name, what is before the
-// group's ending, and the last word of the name; nil for an unknown tensor.
-func named(name string) (g *group, prefix, last string) {
+// groupOf returns the group of a tensor with OpenAI's name, the part of the
+// name before the group's ending, and its last word; nil for an unknown tensor.
+func groupOf(name string) (g *group, prefix, last string) {
 	at := strings.LastIndexByte(name, '.')
 	for line := range strings.Lines(namesText) {
 		g = new(group)

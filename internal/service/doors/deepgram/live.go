@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// encodings maps Deepgram's names of encodings to those of doors.Format.
+// encodings maps Deepgram's names of encodings to the names of doors.Format.
 var encodings = map[string]string{"linear16": "s16le", "linear32": "f32le", "mulaw": "mulaw", "alaw": "alaw"}
 
 // settings returns the terms of a session, without its pauses.

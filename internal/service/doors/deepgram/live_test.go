@@ -150,8 +150,8 @@ func TestLiveEnd(t *testing.T) {
 	assert.Equal(t, []any{1011, "why"}, []any{code, reason})
 }
 
-// TestLiveOrder checks that interim results stand before the final one of their
-// utterance and after that of the utterance before it.
+// TestLiveOrder checks that interim results come before the final result of
+// their utterance and after the final result of the utterance before it.
 func TestLiveOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		l, _ := live(t, "interim_results=true")

@@ -38,8 +38,8 @@ type Door struct {
 }
 
 // New returns the door of a connection to a model ("" for the default). session
-// is a session of POST /realtime/client_secrets, or empty. id is that of the
-// task. Errors are *Error.
+// is a session of POST /realtime/client_secrets, or empty. id is the task's.
+// Errors are *Error.
 func New(id, model string, session json.RawMessage, models Models, longest time.Duration) (*Door, error) {
 	d := &Door{id: id, expires: time.Now().Add(longest).Unix(), models: models, config: defaults(), secret: len(session) > 0, of: map[int]*utterance{}}
 	var err error

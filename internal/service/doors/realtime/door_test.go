@@ -357,8 +357,8 @@ func FuzzReceive(f *testing.F) {
 	})
 }
 
-// Each item's usage is its own sound: that of a commit after a turn begins where
-// the turn ended.
+// Each item's usage is its own sound: the sound of a commit after a turn begins
+// where the turn ended.
 func TestUsageOfItems(t *testing.T) {
 	d := open(t, `{"type":"transcription","audio":{"input":{"transcription":{"model":"a"},"turn_detection":{"type":"server_vad"}}}}`)
 	var usage []float64

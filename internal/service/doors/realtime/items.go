@@ -155,7 +155,7 @@ func (it *item) record(transcript any) doors.Object {
 	}
 }
 
-// progress sends what is new of an item's text, and its end.
+// progress sends the new text of an item, and its end.
 func (d *Door) progress(it *item) (out [][]byte) {
 	text, done := "", it.committed
 	var segments []spec.Segment

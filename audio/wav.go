@@ -147,6 +147,10 @@ func readWAVHeader(t *tape) (*wavHeader, error) {
 			if body, err = t.read(int(size), "the fmt chunk"); err == nil {
 				err = h.format(t, body)
 			}
+		case id == "LIST" && size >= 4:
+			if body, err = t.read(4, "a LIST chunk"); err == nil && string(body) == "wavl" {
+				return nil, t.fault(ErrUnsupported, "its samples are in a list of chunks (LIST wavl), expected one data chunk after another")
+			}
 		case id == "ds64" && container.long && size >= 28:
 			if body, err = t.read(28, "the ds64 chunk"); err == nil {
 				if v := h.order.Uint64(body[8:]); v > 0 && v < 1<<62 {

@@ -228,6 +228,7 @@ func TestWAVRefused(t *testing.T) {
 		{"data before fmt", "before any fmt", append([]byte("RIFF\x00\x00\x00\x00WAVE"), chunk(le, "data", data)...), ErrCorrupt},
 		{"a chunk of 4 GiB", "announces 4294967295", append([]byte("RIFF\x00\x00\x00\x00WAVELIST\xff\xff\xff\xff"), data...), ErrCorrupt},
 		{"a header without end", "within the first 16 MiB", wavFile{data: data, before: bytes.Repeat(chunk(le, "none", make([]byte, 1<<20)), 17)}.bytes(), ErrCorrupt},
+		{"a list of samples and silence", "LIST wavl", wavFile{data: data, before: chunk(le, "LIST", slices.Concat([]byte("wavl"), chunk(le, "data", data), chunk(le, "slnt", make([]byte, 4))))}.bytes(), ErrUnsupported},
 		{"compressed RIFX", "adpcm_ms", wavFile{id: "RIFX", data: data, tag: 2, bits: 4}.bytes(), ErrUnsupported},
 		{"another form", "not that of an audio or video file", []byte("RIFF\x10\x00\x00\x00sfbk" + strings.Repeat("x", 100)), ErrUnsupported},
 	} {

@@ -74,4 +74,14 @@ func TestFolderForms(t *testing.T) {
 	items, err = Load(put(t.TempDir(), map[string]string{"A.FLAC": "", "A.TXT": "one\n", "b.wav": "", "b.lab": "two"}))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"one", "two"}, []string{*items[0].Text, *items[1].Text})
+	for text, want := range map[string]string{
+		"0 46797 She had your suit. \n": "She had your suit.", // TIMIT
+		"0 46797 12\n":                  "0 46797 12",
+		"0 1000 a\n0 2000 b":            "0 1000 a\n0 2000 b",
+		"0 100 meters":                  "0 100 meters",
+	} {
+		items, err := Load(put(t.TempDir(), map[string]string{"SA1.WAV": "", "SA1.TXT": text}))
+		require.NoError(t, err)
+		assert.Equal(t, want, *items[0].Text)
+	}
 }

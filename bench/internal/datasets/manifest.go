@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -438,6 +439,10 @@ func loadFolder(dir string) ([]Item, error) {
 	return items, nil
 }
 
+// sampleNumbers matches TIMIT's text of a recording: its first and last sample,
+// and the sentence.
+var sampleNumbers = regexp.MustCompile(`^\s*0 \d{4,} (\pL[^\n]*\s*)$`)
+
 // besideRecording returns the item of a recording in a folder, with the
 // references in the files next to it.
 func besideRecording(dir, path string) (it Item, err error) {
@@ -450,7 +455,7 @@ func besideRecording(dir, path string) (it Item, err error) {
 	for _, ending := range mediafiles.TextEndings {
 		text, err := textfile.Read(base+ending, maxManifest)
 		if err == nil {
-			it.Text = new(strings.TrimSpace(text))
+			it.Text = new(strings.TrimSpace(sampleNumbers.ReplaceAllString(text, "$1")))
 			break
 		}
 		if !errors.Is(err, fs.ErrNotExist) {

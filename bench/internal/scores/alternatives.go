@@ -1,6 +1,7 @@
 package scores
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -9,9 +10,9 @@ import (
 type alternatives []string
 
 // parseAlternatives reads a reference with NIST's marks: "{ a / b c / @ }" are
-// alternatives, of which @ is empty, and "(uh)" may be absent.
-func parseAlternatives(text string) (list []alternatives) {
-	inside := false
+// alternatives, of which @ is empty, and "(uh)" may be absent. inside reports
+// that the last alternatives have no end.
+func parseAlternatives(text string) (list []alternatives, inside bool) {
 	for _, word := range strings.Fields(text) {
 		last := len(list) - 1
 		switch {
@@ -32,16 +33,21 @@ func parseAlternatives(text string) (list []alternatives) {
 			list = append(list, alternatives{word})
 		}
 	}
-	return list
+	return list, inside
 }
 
-// WithoutMarks returns a text with the first of NIST's alternatives.
-func WithoutMarks(text string) string {
+// WithoutMarks returns a text with the first of NIST's alternatives. The error
+// quotes alternatives without an end.
+func WithoutMarks(text string) (string, error) {
+	list, inside := parseAlternatives(text)
+	if inside {
+		return "", fmt.Errorf("alternatives without an end: expected } after %.60q", text[strings.LastIndex(text, "{"):])
+	}
 	var words []string
-	for _, a := range parseAlternatives(text) {
+	for _, a := range list {
 		words = append(words, a[0])
 	}
-	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " "), nil
 }
 
 // path is the cheapest way to a column of an alignment, and the alternatives on
@@ -64,7 +70,8 @@ func Resolve(reference, hypothesis string, units func(string) []string) string {
 	for i := range row {
 		row[i].cost = i
 	}
-	for _, options := range parseAlternatives(reference) {
+	list, _ := parseAlternatives(reference)
+	for _, options := range list {
 		var best []path
 		for _, option := range options {
 			next := align(row, units(option), hyp)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestResolve chooses alternatives as NIST's sclite does.
@@ -22,8 +23,15 @@ func TestResolve(t *testing.T) {
 	} {
 		assert.Equal(t, c[2], Resolve(c[0], c[1], strings.Fields), "%s against %s", c[0], c[1])
 	}
-	assert.Equal(t, "one uh two gonna", WithoutMarks("one (uh) two { gonna / going to }"))
-	assert.Equal(t, "c", WithoutMarks("{ @ / a } c"))
+	for marked, want := range map[string]string{"one (uh) two { gonna / going to }": "one uh two gonna", "{ @ / a } c": "c"} {
+		text, err := WithoutMarks(marked)
+		require.NoError(t, err)
+		assert.Equal(t, want, text)
+	}
+	for _, open := range []string{"{ not closed", "x { a } y { b / c", "{"} {
+		_, err := WithoutMarks(open)
+		assert.ErrorContains(t, err, `expected } after "{`, open)
+	}
 }
 
 // FuzzResolve: the reference has no more errors with its best alternatives than
@@ -33,6 +41,8 @@ func FuzzResolve(f *testing.F) {
 	f.Fuzz(func(t *testing.T, reference, hypothesis string) {
 		hyp := strings.Fields(hypothesis)
 		errors := func(text string) int { return CompareWords(strings.Fields(text), hyp).Errors() }
-		assert.LessOrEqual(t, errors(Resolve(reference, hypothesis, strings.Fields)), errors(WithoutMarks(reference)))
+		if first, err := WithoutMarks(reference); err == nil {
+			assert.LessOrEqual(t, errors(Resolve(reference, hypothesis, strings.Fields)), errors(first))
+		}
 	})
 }

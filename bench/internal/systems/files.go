@@ -143,7 +143,7 @@ func (f *files) transcribe(item datasets.Item) (res *otograph.Result, marks Mark
 	case f.lines != nil:
 		res = finish(&otograph.Result{Segments: []otograph.Segment{{Text: f.lines[item.Name]}}})
 	case f.named != nil:
-		res, marks = f.named.of(item.Name)
+		res, marks, err = f.named.of(item.Name)
 	default:
 		res, marks, err = f.fromFolder(item)
 	}

@@ -1,6 +1,7 @@
 package systems
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ func ignored(text string) bool {
 
 // takeMarks removes the marks of NIST's formats from a transcript, with
 // segments that are not scored and all alternatives but the first.
-func takeMarks(res *otograph.Result) (marks Marks) {
+func takeMarks(res *otograph.Result) (marks Marks, err error) {
 	var raw []string
 	marked := false
 	res.Segments = slices.DeleteFunc(res.Segments, func(s otograph.Segment) bool {
@@ -36,13 +37,15 @@ func takeMarks(res *otograph.Result) (marks Marks) {
 	for i := range res.Segments {
 		text := &res.Segments[i].Text
 		raw = append(raw, *text)
-		*text = scores.WithoutMarks(*text)
+		if *text, err = scores.WithoutMarks(*text); err != nil {
+			return marks, fmt.Errorf("%w: from %.2f s: %w", errOutput, res.Segments[i].Start, err)
+		}
 		marked = marked || *text != raw[i]
 	}
 	if marked {
 		marks.Text = strings.Join(raw, "\n")
 	}
-	return marks
+	return marks, nil
 }
 
 // namedLines holds the lines of an RTTM, CTM or STM file by recording.
@@ -68,11 +71,12 @@ func groupLines(text string, alone bool) *namedLines {
 }
 
 // of returns the transcript of a recording, an empty one if no line names it.
-func (n *namedLines) of(recording string) (*otograph.Result, Marks) {
+func (n *namedLines) of(recording string) (*otograph.Result, Marks, error) {
 	res := n.read(n.rows.Of(recording, n.alone))
 	if res == nil {
 		res = finish(&otograph.Result{})
 		res.Ran.ASR = n.words
 	}
-	return res, takeMarks(res)
+	marks, err := takeMarks(res)
+	return res, marks, err
 }

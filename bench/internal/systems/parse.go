@@ -57,8 +57,7 @@ func parseMarked(data []byte, recording string) (res *otograph.Result, marks Mar
 	}
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	if named := groupLines(strings.Join(lines, "\n"), true); named != nil {
-		res, marks = named.of(recording)
-		return res, marks, nil
+		return named.of(recording)
 	}
 	for _, read := range []func([]string, string) *otograph.Result{readMarked, readObjects} {
 		if res := read(lines, recording); res != nil {

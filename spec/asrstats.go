@@ -1,5 +1,7 @@
 package spec
 
+import "reflect"
+
 // ASRStats counts the work for a transcript. The counts do not depend on how
 // many windows ran in parallel.
 type ASRStats struct {
@@ -38,18 +40,11 @@ type ASRStats struct {
 
 // Add adds the counts of o to s.
 func (s *ASRStats) Add(o ASRStats) {
-	s.Windows += o.Windows
-	s.EncoderPasses += o.EncoderPasses
-	s.Asked += o.Asked
-	s.AlignmentPasses += o.AlignmentPasses
-	s.DecoderSteps += o.DecoderSteps
-	s.Fallbacks += o.Fallbacks
-	s.Unprompted += o.Unprompted
-	s.Continued += o.Continued
-	s.Skipped += o.Skipped
-	s.Untried += o.Untried
-	s.Discarded += o.Discarded
-	s.Loops += o.Loops
+	to := reflect.ValueOf(s).Elem()
+	for field, n := range reflect.ValueOf(o).Fields() {
+		sum := to.FieldByIndex(field.Index)
+		sum.SetInt(sum.Int() + n.Int())
+	}
 }
 
 // CascadeStats counts the segments that the standard tier decoded again because

@@ -1,6 +1,7 @@
 package whispercpp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,14 +71,13 @@ func (d *onDevice) transcribe(ctx context.Context, pcm *audio.PCM, speech []audi
 		total += w.SpeechSeconds()
 	}
 	for i, w := range windows {
-		more, err := d.window(ctx, pcm, w, r, opt, &t.Stats)
+		var more []decode.Word
+		more, err = d.window(ctx, pcm, w, r, opt, &t.Stats)
 		if errors.Is(err, errDevice) {
 			for _, w := range windows[i:] {
 				rest = append(rest, w.Speech...)
 			}
-			decode.Settle(words, speech)
-			t.Segments = decode.Sentences(words, opt.WordTimestamps)
-			return t, rest, err
+			break
 		}
 		if err != nil {
 			return nil, nil, err
@@ -89,7 +89,7 @@ func (d *onDevice) transcribe(ctx context.Context, pcm *audio.PCM, speech []audi
 	}
 	decode.Settle(words, speech)
 	t.Segments = decode.Sentences(words, opt.WordTimestamps)
-	return t, nil, context.Cause(ctx)
+	return t, rest, cmp.Or(err, context.Cause(ctx))
 }
 
 // window decodes a window behind the gate and returns its words.
@@ -187,14 +187,6 @@ func (d *onDevice) detect(ctx context.Context, pcm *audio.PCM, speech []audio.Sp
 			mean[code], all = mean[code]+p, all+p
 		}
 	}
-	language = slices.MaxFunc(among, func(a, b string) int {
-		switch {
-		case mean[a] < mean[b]:
-			return -1
-		case mean[a] > mean[b]:
-			return 1
-		}
-		return 0
-	})
+	language = slices.MaxFunc(among, func(a, b string) int { return cmp.Compare(mean[a], mean[b]) })
 	return language, mean[language] / max(all, math.SmallestNonzeroFloat64), nil
 }

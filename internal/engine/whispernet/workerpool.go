@@ -1,6 +1,9 @@
 package whispernet
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // workerPool is a group of goroutines that compute the parts of a task. Only
 // one goroutine at a time may give it a task.
@@ -40,25 +43,17 @@ func (c *workerPool) each(n int, f func(part, worker int)) {
 		}
 		return
 	}
-	var next sync.Mutex
-	taken := 0
-	take := func() int {
-		next.Lock()
-		defer next.Unlock()
-		taken++
-		return taken - 1
-	}
-	var thrown any
+	var taken atomic.Int64
+	var thrown atomic.Pointer[any]
 	run := func(worker int) {
 		defer func() {
 			if p := recover(); p != nil {
-				next.Lock()
-				defer next.Unlock()
-				thrown, taken = p, n
+				thrown.Store(&p)
+				taken.Store(int64(n))
 			}
 		}()
-		for i := take(); i < n; i = take() {
-			f(i, worker)
+		for i := taken.Add(1); i <= int64(n); i = taken.Add(1) {
+			f(int(i-1), worker)
 		}
 	}
 	var others sync.WaitGroup
@@ -71,8 +66,8 @@ func (c *workerPool) each(n int, f func(part, worker int)) {
 	}
 	run(0)
 	others.Wait()
-	if thrown != nil {
-		panic(thrown)
+	if p := thrown.Load(); p != nil {
+		panic(*p)
 	}
 }
 

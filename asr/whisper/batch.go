@@ -226,7 +226,7 @@ func (w *worker) again(o *opened) bool {
 // the sound, if the text was found with a part of it.
 func (w *worker) reconsider(o *opened) (bool, error) {
 	plan, ok := o.job.plan.(*textPlan)
-	if !ok || !w.cpu.thins(o.job) || o.job.brief || len(plan.best.tokens) == 0 || plan.best.avgLogProb >= thinLogProb {
+	if !ok || !w.cpu.thins(o.job) || o.job.brief || o.job.patch || len(plan.best.tokens) == 0 || plan.best.avgLogProb >= thinLogProb {
 		return false, nil
 	}
 	o.job.whole = true

@@ -213,7 +213,7 @@ func TestDoubtfulTextsGetAllSilence(t *testing.T) {
 		sure    float32
 		seconds int
 		passes  int
-	}{{8, 4, 1}, {2, 4, 2}, {2, 16, 1}} {
+	}{{8, 4, 1}, {2, 4, 2}, {2, 16, 1}} { // 16 s have a repair, with a doubtful text too
 		e := open(t, buildModelAs(testHeader, say(0.0, " Alpha", " beta", ".", 3.0), c.sure), Options{})
 		tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, c.seconds*second)), spans(0, float64(c.seconds)), greedy())
 		require.NoError(t, err)

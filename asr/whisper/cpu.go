@@ -69,7 +69,8 @@ const (
 // thinLayers is the most layers of an encoder that computes few positions of
 // silence: base's. Larger models were not measured with it. Sounds of thinSeconds
 // leave too little silence, and texts whose mean log probability is below
-// thinLogProb are decoded again with all of it (docs/measurements/live.md).
+// thinLogProb are decoded again with all of it, those of repairs not, which cost
+// a fifth of a call's time (docs/measurements/live.md).
 const (
 	thinLayers  = 6
 	thinSeconds = 15

@@ -24,6 +24,7 @@ type job struct {
 	keep   bool    // the encoded window will be needed again
 	brief  bool    // it is encoded with little silence after its sound
 	whole  bool    // it is encoded with all silence after its sound
+	patch  bool    // it repairs a text: a doubtful one is not decoded again
 	draft  []int32 // a likely text, for a search with one beam
 	plan   plan
 	stats  asr.Stats // the work done, counted

@@ -235,7 +235,7 @@ func (r *repair) decode(ctx context.Context, patches []*patch) error {
 	for i, p := range patches {
 		if p.again < 0 {
 			jobs[i] = r.e.textJob(r.pcm, p.window, textPlan{t: &plain, language: p.language})
-			jobs[i].whole = true
+			jobs[i].patch = true
 			continue
 		}
 		jobs[i] = &job{pcm: r.pcm, window: p.window, rows: max(fallbackSamples, plain.opt.BestOf), plan: &risingPlan{

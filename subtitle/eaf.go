@@ -1,19 +1,11 @@
 package subtitle
 
 import (
-	_ "embed" // the template
 	"io"
 	"net/url"
 	"slices"
-	"text/template"
 	"time"
 )
-
-// eafText is an ELAN annotation document (EAF 3.0, schema
-// http://www.mpi.nl/tools/elan/EAFv3.0.xsd).
-//
-//go:embed eaf.xml
-var eafText string
 
 // writeEAF writes an annotation document of ELAN (format 3.0): a tier per
 // speaker, below it a tier with the speaker's words if word times are known,
@@ -31,9 +23,9 @@ func writeEAF(w io.Writer, media string, date time.Time, cues []Cue) error {
 	slices.Sort(times)
 	times = slices.Compact(times)
 	annotations := 0
-	document := template.Must(template.New("eaf").Funcs(template.FuncMap{
-		"slot":   func(at int64) int { i, _ := slices.BinarySearch(times, at); return i + 1 },
-		"number": func() int { annotations++; return annotations },
-	}).Parse(eafText))
-	return document.Execute(w, map[string]any{"Date": date.Format(time.RFC3339), "Media": url.PathEscape(media), "Times": times, "Tiers": rows})
+	return execute(w, "eaf.xml", map[string]any{
+		"Date": date.Format(time.RFC3339), "Media": url.PathEscape(media), "Times": times, "Tiers": rows,
+		"Slot":   func(at int64) int { i, _ := slices.BinarySearch(times, at); return i + 1 },
+		"Number": func() int { annotations++; return annotations },
+	})
 }

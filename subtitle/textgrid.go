@@ -1,11 +1,6 @@
 package subtitle
 
-import (
-	"bufio"
-	"fmt"
-	"io"
-	"strings"
-)
+import "io"
 
 // TextGrid writes Praat's TextGrid in the long text format: an interval tier
 // per speaker, a tier of each speaker's words if word times are known, and the
@@ -21,17 +16,10 @@ func TextGrid(w io.Writer, duration float64, cues []Cue) error {
 	for _, t := range rows {
 		length = max(length, lastEnd(t.Spans))
 	}
-	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "File type = \"ooTextFile\"\nObject class = \"TextGrid\"\n\nxmin = 0\nxmax = %s\ntiers? <exists>\nsize = %d\nitem []:\n", seconds(length), len(rows))
-	for i, t := range rows {
-		spans := fillGaps(t.Spans, length)
-		fmt.Fprintf(out, "    item [%d]:\n        class = \"IntervalTier\"\n        name = %s\n        xmin = 0\n        xmax = %s\n        intervals: size = %d\n",
-			i+1, praatString(t.Name), seconds(length), len(spans))
-		for k, s := range spans {
-			fmt.Fprintf(out, "        intervals [%d]:\n            xmin = %s\n            xmax = %s\n            text = %s\n", k+1, seconds(s.Start), seconds(s.End), praatString(s.Text))
-		}
+	for i := range rows {
+		rows[i].Spans = fillGaps(rows[i].Spans, length)
 	}
-	return out.Flush()
+	return execute(w, "textgrid.txt", map[string]any{"Length": length, "Tiers": rows})
 }
 
 // fillGaps returns the spans with empty ones between them, from 0 to length,
@@ -51,6 +39,3 @@ func fillGaps(spans []tierSpan, length int64) []tierSpan {
 	}
 	return out
 }
-
-// praatString quotes a string and doubles the quotes in it.
-func praatString(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

@@ -31,5 +31,5 @@ if [ ${#missing[@]} -gt 0 ]; then
   fi
 fi
 # The recipe is for Linux; on other systems the program itself fetches ONNX Runtime.
-[ "$(uname -s)" = Linux ] || exec "${GO:-go}" run ./third_party/fetch third_party/native
+[ "$(uname -s)" = Linux ] || exec "${GO:-go}" run ./cmd/otograph native --to third_party/native
 exec bash internal/system/native/recipe/fetch.sh third_party/native

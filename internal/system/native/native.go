@@ -167,7 +167,7 @@ func (p places) find(what, file string) (string, error) {
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("%w: %s not found in %s or the system's folders; run `otograph native` (or `go run github.com/otograph/otograph/third_party/fetch`), or set %s to the folder that holds %s",
+	return "", fmt.Errorf("%w: %s not found in %s or the system's folders; run `otograph native` (or `go run github.com/otograph/otograph/cmd/otograph native`), or set %s to the folder that holds %s",
 		ErrMissing, what, strings.Join(dirs, ", "), EnvDir, file)
 }
 

@@ -61,7 +61,7 @@ func summarize(items []itemReport, seed uint64) accuracy {
 	list := slices.DeleteFunc(slices.Clone(items), func(it itemReport) bool { return it.Error != "" })
 	var a accuracy
 	for _, w := range present(list, func(it itemReport) *WordErrors { return it.Score.Words }) {
-		a.Words.Add(w)
+		a.Words = a.Words.Add(w)
 	}
 	words := speech(list, false)
 	a.WordRate, a.WordRateAll = unitRates(list, words, seed)
@@ -186,12 +186,7 @@ func timeStat(list []TimeErrors) *timeSummary {
 }
 
 func rate(list []WordErrors, seed uint64) *estimate {
-	return estimateSum(list, seed, addErrors, WordErrors.Rate)
-}
-
-func addErrors(a, b WordErrors) WordErrors {
-	a.Add(b)
-	return a
+	return estimateSum(list, seed, WordErrors.Add, WordErrors.Rate)
 }
 
 // turnRates estimates the error rates of turns for the other ways of scoring.

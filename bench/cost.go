@@ -23,7 +23,7 @@ func measure(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt
 		}
 	}})
 	c.Wall, c.CPU = time.Since(start).Seconds(), host.ProcessorSeconds()-cpu
-	c.PeakRSS = peakRSS()
+	c.PeakRSS = host.PeakMemory("self") // since resetPeak
 	if err != nil {
 		return nil, c, err
 	}
@@ -79,7 +79,7 @@ func summarizeCosts(items []itemReport, seed uint64) costSummary {
 		if c.Audio <= 0 || c.Wall <= 0 { // a result from a file
 			continue
 		}
-		rtf = append(rtf, c.RTF())
+		rtf = append(rtf, c.Wall/c.Audio)
 		speeds = append(speeds, ratio{c.Audio, c.Wall})
 		if c.FirstSegment > 0 {
 			first = append(first, c.FirstSegment)

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"time"
 )
 
 //go:embed report.html
@@ -22,7 +23,9 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	}
 	page := htmlPage{
 		Report: r, Measured: fmt.Sprintf("%s, %s, %s", recordings(r.Recordings), times(r.Repeat), warmups(r.Warmup)),
-		Rules: r.rules(), Findings: r.findings(), Cite: r.cite(), Figures: r.figureTable(),
+		Cite: fmt.Sprintf("Measured with otograph bench (github.com/otograph/otograph) on %s: %s. %s Intervals: bootstrap with seed %d.",
+			r.Machine.Time.Format(time.DateOnly), recordings(r.Recordings), r.rules(), r.Seed),
+		Rules: r.rules(), Findings: r.findings(), Figures: r.figureTable(),
 		Against: r.comparisonTable(), Parts: r.slicesTable(), Items: r.itemRows(),
 	}
 	page.Wrong, page.Silent = r.wrongTexts()

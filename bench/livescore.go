@@ -77,7 +77,7 @@ func (l *liveLevel) score(it Item, offline, res *otograph.Result, list []arrival
 	}
 	for result, sum := range map[*otograph.Result]*WordErrors{res: &l.Errors, offline: &l.Offline} {
 		if s := scoreResult(it, withoutIgnored(it, result), scoreOptions{}); s.Words != nil {
-			sum.Add(*s.Words)
+			*sum = sum.Add(*s.Words)
 		}
 	}
 }

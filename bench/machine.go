@@ -58,6 +58,3 @@ func resetPeak() {
 	debug.FreeOSMemory()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // on failure the peak covers the whole process
 }
-
-// peakRSS returns the peak resident bytes since resetPeak; 0 if not reported.
-func peakRSS() (peak int64) { return host.PeakMemory("self") }

@@ -42,7 +42,7 @@ func rankings(systems []systemReport, seed uint64) (list []ranking, why string) 
 	if len(systems) < 2 {
 		return nil, ""
 	}
-	texts, sorted := rank("text", systems, seed, spokenWords, addErrors, WordErrors.Rate)
+	texts, sorted := rank("text", systems, seed, spokenWords, WordErrors.Add, WordErrors.Rate)
 	turns, _ := rank("turns", systems, seed, func(it itemReport) *DER { return it.Score.Turns }, DER.add, DER.Rate)
 	if len(texts) > 0 {
 		why = reason(sorted[0], sorted[len(sorted)-1])

@@ -140,9 +140,11 @@ func (c Config) reportOf(it Item, records []record) itemReport {
 		}
 		if f := rec.Outcome; f != nil {
 			item.Language, item.Tier, item.Text, item.Spans, item.Score, item.Warnings = f.Language, f.Tier, f.Text, f.Spans, f.Score, f.Warnings
-			item.character, item.steps = !spacedLanguage(cmp.Or(it.Language, f.Language)), f.Steps
+			language := cmp.Or(it.Language, f.Language)
+			item.character, item.steps = !spacedLanguage(language), f.Steps
 			if it.Text != nil && f.Score.Words != nil {
-				item.WrongWords = wrongWords(tokensOf(bothUnits(it, c.rules, cmp.Or(it.Language, f.Language), f.Text)))
+				reference := referenceOf(it, c.rules, language, f.Text)
+				item.WrongWords = wrongWords(tokensOf(normalizedUnits(c.rules, language, reference), normalizedUnits(c.rules, language, f.Text)))
 			}
 		}
 	}
@@ -167,7 +169,7 @@ func compare(a, b systemReport, seed uint64) comparison {
 	}
 	return comparison{
 		System: b.Name, Against: a.Name,
-		WordRate: over(a, b, seed, func(i itemReport) *WordErrors { return i.Score.Words }, addErrors,
+		WordRate: over(a, b, seed, func(i itemReport) *WordErrors { return i.Score.Words }, WordErrors.Add,
 			func(x, y WordErrors) float64 { return y.Rate() - x.Rate() }),
 		TurnRate: over(a, b, seed, func(i itemReport) *DER { return i.Score.Turns }, DER.add,
 			func(x, y DER) float64 { return y.Rate() - x.Rate() }),

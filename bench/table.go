@@ -101,12 +101,6 @@ func (r *Report) slicesTable() [][]string {
 	return table
 }
 
-// cite returns a citation of the figures with the whole configuration.
-func (r *Report) cite() string {
-	return fmt.Sprintf("Measured with otograph bench (github.com/otograph/otograph) on %s: %s. %s Intervals: bootstrap with seed %d.",
-		r.Machine.Time.Format("2006-01-02"), recordings(r.Recordings), r.rules(), r.Seed)
-}
-
 // rules names the rules of scoring.
 func (r *Report) rules() string {
 	text := "Text normalizer: " + r.Normalizer + "."

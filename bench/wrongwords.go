@@ -53,8 +53,3 @@ func wrongWords(tokens []token) (list []string) {
 	}
 	return list
 }
-
-// bothUnits returns the units of a recording's reference and of a transcript.
-func bothUnits(it Item, n scores.Normalizer, language, text string) (reference, transcript []string) {
-	return normalizedUnits(n, language, referenceOf(it, n, language, text)), normalizedUnits(n, language, text)
-}

@@ -189,7 +189,7 @@ func realErrors(t *testing.T, p *otograph.Pipeline, items []bench.Item) map[stri
 	for _, item := range items {
 		text := textOf(transcribeReal(t, p, otograph.File(item.Path), item.Language))
 		e := bench.CompareWords(bench.Units(item.Language, *item.Text), bench.Units(item.Language, text))
-		all.Add(e)
+		all = all.Add(e)
 		found[item.Name] = e.Errors()
 		t.Logf("%-26s %3d of %3d", item.Name, e.Errors(), e.Reference)
 		assert.LessOrEqual(t, longestLoop(text), 5, "%s: a phrase is said again and again: %s", item.Name, text)

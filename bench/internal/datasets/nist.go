@@ -48,16 +48,22 @@ func Turns(rows []Row) (turns []SpeakerTurn, err error) {
 
 // loadRTTM reads the turns of one recording.
 func loadRTTM(path, recording string) ([]SpeakerTurn, error) {
+	turns, err := loadRows("rttm", path, recording, 1, Turns)
+	return append([]SpeakerTurn{}, turns...), err // not nil: no speakers, as opposed to unknown ones
+}
+
+// loadRows reads the lines of one recording in a file of a format, in which the
+// recordings' names are in a column.
+func loadRows[T any](format, path, recording string, column int, read func([]Row) ([]T, error)) ([]T, error) {
 	text, err := textfile.Read(path, maxManifest)
 	if err != nil {
-		return nil, fmt.Errorf("rttm: %w", err)
+		return nil, fmt.Errorf("%s: %w", format, err)
 	}
 	rows := Rows(text)
-	if _, err := Turns(rows); err != nil {
-		return nil, fmt.Errorf("rttm: %s: %w", path, err)
+	if _, err := read(rows); err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", format, path, err)
 	}
-	turns, err := Turns(ByName(rows, 1).Of(recording, true))
-	return append([]SpeakerTurn{}, turns...), err // not nil: no speakers, as opposed to unknown ones
+	return read(ByName(rows, column).Of(recording, true))
 }
 
 // seconds parses two times, which are finite and not negative.
@@ -130,17 +136,9 @@ var errUEM = errors.New("not a line of UEM")
 // loadUEM reads the evaluated times of one recording in NIST's UEM format:
 // lines "file channel start end" in seconds.
 func loadUEM(path, recording string) ([][2]float64, error) {
-	text, err := textfile.Read(path, maxManifest)
-	if err != nil {
-		return nil, fmt.Errorf("uem: %w", err)
-	}
-	rows := Rows(text)
-	if _, err := evaluated(rows); err != nil {
-		return nil, fmt.Errorf("uem: %s: %w", path, err)
-	}
-	times, err := evaluated(ByName(rows, 0).Of(recording, true))
-	if len(times) == 0 {
-		return nil, fmt.Errorf("uem: %s: expected times of %s, found none", path, filepath.Base(filepath.FromSlash(recording)))
+	times, err := loadRows("uem", path, recording, 0, evaluated)
+	if err == nil && len(times) == 0 {
+		err = fmt.Errorf("uem: %s: expected times of %s, found none", path, filepath.Base(filepath.FromSlash(recording)))
 	}
 	return times, err
 }

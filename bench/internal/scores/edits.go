@@ -29,12 +29,9 @@ func (e Errors) Rate() float64 {
 	return float64(e.Errors()) / float64(e.Reference)
 }
 
-// Add adds the counts of o.
-func (e *Errors) Add(o Errors) {
-	e.Substitutions += o.Substitutions
-	e.Deletions += o.Deletions
-	e.Insertions += o.Insertions
-	e.Reference += o.Reference
+// Add returns the sum of the counts.
+func (e Errors) Add(o Errors) Errors {
+	return Errors{e.Substitutions + o.Substitutions, e.Deletions + o.Deletions, e.Insertions + o.Insertions, e.Reference + o.Reference}
 }
 
 // step is the last edit of an alignment.

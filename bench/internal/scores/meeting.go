@@ -128,7 +128,7 @@ func matchSpeakers(ref, hyp []stream, cost func(r, h stream) int, errors func(r,
 		}
 	}
 	for r, h := range Assign(costs, n) {
-		sum.Add(errors(at(ref, r), at(hyp, h)))
+		sum = sum.Add(errors(at(ref, r), at(hyp, h)))
 	}
 	return sum
 }

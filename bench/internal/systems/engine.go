@@ -33,6 +33,3 @@ type Cost struct {
 	PeakRSS      int64          `json:"peak_rss"` // bytes
 	Stats        otograph.Stats `json:"stats"`    // counted work, and time by stages
 }
-
-// RTF returns the real-time factor: processing time over audio length.
-func (c Cost) RTF() float64 { return c.Wall / c.Audio }

@@ -127,8 +127,6 @@ func (noHypothesis) Error() string { return "there is no transcript of this reco
 // Is reports whether target is fs.ErrNotExist.
 func (noHypothesis) Is(target error) bool { return target == fs.ErrNotExist }
 
-var errNoHypothesis = noHypothesis{}
-
 // Transcribe returns a recording's transcript, and the cost if the file states
 // it.
 func (f *files) Transcribe(_ context.Context, item datasets.Item) (*otograph.Result, Cost, error) {
@@ -156,7 +154,7 @@ func (f *files) transcribe(item datasets.Item) (res *otograph.Result, marks Mark
 func (f *files) fromRows(item datasets.Item) (*otograph.Result, Cost, error) {
 	rows := f.rows[datasets.Stem(item.Name)]
 	if len(rows) == 0 {
-		return nil, Cost{}, errNoHypothesis
+		return nil, Cost{}, noHypothesis{}
 	}
 	if rows[0].Session != "" {
 		res, err := segLST(rows, "")
@@ -196,7 +194,7 @@ func (f *files) fromFolder(item datasets.Item) (res *otograph.Result, marks Mark
 		}
 	}
 	if res == nil {
-		return nil, marks, errNoHypothesis
+		return nil, marks, noHypothesis{}
 	}
 	return res, marks, nil
 }

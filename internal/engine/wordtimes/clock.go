@@ -102,6 +102,14 @@ func silence(spoken []bool, levels []float64) {
 	}
 }
 
+// pause returns the frames between a frame of speech and the one before it.
+func (c *clock) pause(k int) int {
+	if k == 0 {
+		return 0
+	}
+	return c.frames[k] - c.frames[k-1] - 1
+}
+
 // reading returns the amount of speech before an encoder position.
 func (c *clock) reading(position int) int {
 	return c.at[min(position*positionFrames, len(c.at)-1)]

@@ -3,8 +3,10 @@ package wordtimes
 import (
 	"math"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/engine/decode"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -58,6 +60,9 @@ const (
 	// skipCost limits the cost of speech between a pause and the next word;
 	// skipFrames of it cost half.
 	skipCost, skipFrames = 10.0, 10.0
+	// apartCost is the cost of a pause of apartFrames right before the last word
+	// of a sentence, if the next sentence follows without one.
+	apartCost, apartFrames = 6.0, 50
 	// tooShort is the cost of a word below leastWord: a last resort.
 	tooShort = 100.0
 	// hold is how long a word may outlast the jump to the next token (frames).
@@ -71,6 +76,7 @@ type sharpener struct {
 	sound   *BorderSound
 	letters []Letters // around the start of each word
 	count   []float64 // of each word's letters
+	final   []bool    // of words that end a sentence, with no punctuation before them
 	pace    float64   // frames a letter
 	lag     int       // from the jump to the start of a word, in frames
 	middle  []int     // of the places where a word may start, by the clock
@@ -92,15 +98,24 @@ func newSharpener(in Input) *sharpener {
 	}
 	s.sound = NewBorderSound(audio.FromSamples(in.Samples), 0, len(s.clock.at)-1, in.Speech)
 	s.letters, s.count = make([]Letters, n), make([]float64, n)
-	s.middle, s.cells = make([]int, n), make([]cell, n*places)
+	s.middle, s.cells, s.final = make([]int, n), make([]cell, n*places), make([]bool, n)
 	before, total := "", 0.0
 	for i, w := range in.Words {
 		s.letters[i] = Borders().Letters(before, w.Text)
 		s.count[i] = countLetters(w.Text)
+		if i > 0 && i+1 < n {
+			s.final[i] = !punctuated(before) && decode.EndsSentence(w.Text, in.Words[i+1].Text)
+		}
 		before, total = w.Text, total+s.count[i]
 	}
 	s.pace = float64(len(s.clock.frames)) / total
 	return s
+}
+
+// punctuated reports whether punctuation ends a word.
+func punctuated(word string) bool {
+	r, _ := utf8.DecodeLastRuneInString(word)
+	return unicode.IsPunct(r)
 }
 
 // countLetters returns how many letters a word is worth in duration.
@@ -230,7 +245,7 @@ func (s *sharpener) best(i, until int) (score float64, from int) {
 }
 
 // strain returns the cost of the duration of word i from k until the next word,
-// and of speech between a pause and the next word.
+// of speech between a pause and the next word, and of a pause inside a sentence.
 func (s *sharpener) strain(i, k, until int) float64 {
 	end, usual := s.clock.ends[k], s.count[i]
 	if until >= end {
@@ -241,6 +256,9 @@ func (s *sharpener) strain(i, k, until int) float64 {
 	cost := paceCost * (math.Sqrt(1+off*off/s.count[i]) - 1)
 	if length < leastWord {
 		cost += tooShort
+	}
+	if begin := s.clock.begins[k]; s.final[i] && until < end && k-begin < skipFrames && s.clock.pause(begin) >= apartFrames {
+		cost += apartCost
 	}
 	if until > end && until < len(s.clock.frames) {
 		skipped := float64(until - s.clock.begins[until])

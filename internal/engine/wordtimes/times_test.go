@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,6 +106,33 @@ func TestTimesOfSpeech(t *testing.T) {
 		again.Scores = append(again.Scores, r.head(random, 0.06, 0))
 	}
 	assert.Equal(t, times, Times(again), "the same input gives the same times")
+}
+
+// TestLastWordStaysWithItsSentence: attention places the last word of a sentence
+// after a pause, where the next sentence begins at once. The word moves before
+// the pause, unless punctuation separates it from the word before it.
+func TestLastWordStaysWithItsSentence(t *testing.T) {
+	const last = 5 // "the", before "restaurant"
+	for before, apart := range map[string]bool{"": false, ",": true} {
+		r := openRecording(t)
+		at := int(r.starts[last+1] * second)
+		r.samples = slices.Concat(r.samples[:at], make([]float32, second), r.samples[at:])
+		r.end++
+		for i := range r.starts[last+1:] {
+			r.starts[last+1+i]++
+		}
+		r.words[last-1] += before
+		r.words[last], r.words[last+1] = "the.", "Restaurant"
+		in := r.input()
+		in.Speech = []audio.Span{{Start: in.Speech[0].Start, End: at}, {Start: at + second, End: in.Speech[0].End}}
+		r.starts[last] = r.starts[last+1]
+		r.starts[last+1] += 0.2
+		in.Scores = [][][]float32{r.head(rand.New(rand.NewPCG(1, 2)), 0.06, 0)}
+		times := Times(in)
+		require.Len(t, times, len(r.words))
+		assert.Equal(t, apart, times[last].Start > float64(at)/second, "%q %v", before, times[last])
+		assert.GreaterOrEqual(t, times[last+1].Start, float64(at)/second+1)
+	}
 }
 
 // TestChoosePrefersHeadsThatJumpToTheWord: heads that are two words behind,

@@ -63,7 +63,8 @@ test('stage and percentage are shown in the list and on the task’s own page, a
   });
   const json = (body) => ({ status: 200, contentType: 'application/json', body: JSON.stringify(body) });
   const asked = [];
-  let end = false;
+  let end = false,
+    begun = false;
   await page.route(`${s.url}/v1/tasks?*`, (r) => r.fulfill(json({ tasks: [task], total: 1, page: 1, page_size: 20 })));
   await page.route(`${s.url}/v1/tasks/${task.id}`, (r) => r.fulfill(json(task)));
   await page.route(`${s.url}/v1/tasks/${task.id}/events`, (r) => {
@@ -71,13 +72,17 @@ test('stage and percentage are shown in the list and on the task’s own page, a
     const event = (id, data) => `event: task\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
     const now = end
       ? event('end', state({ status: 'done', final: true, percent: 100, finished_at: tasks[0].finished_at }))
-      : event('begun', state({ stage: 'decode', percent: 3 })) +
-        ': still working\n\n' +
-        event('half', state({ stage: 'transcribe', percent: 42 }));
+      : !begun
+        ? event('queued', state({ stage: null, percent: null }))
+        : event('begun', state({ stage: 'decode', percent: 3 })) +
+          ': still working\n\n' +
+          event('half', state({ stage: 'transcribe', percent: 42 }));
     return r.fulfill({ status: 200, contentType: 'text/event-stream', body: 'retry: 1000\n\n' + now });
   });
   await logIn(page, s);
   const row = page.locator('.task', { hasText: tasks[0].audio_filename });
+  await row.getByText('Queued', { exact: true }).waitFor(); // no worker has reported it yet
+  begun = true;
   await row.getByText('Transcribing speech, 42 %').waitFor();
   assert.equal(await row.getByRole('progressbar').getAttribute('value'), '42');
   await page.goto(`${s.url}/#/task/${task.id}`);

@@ -76,6 +76,11 @@ func TestListen(t *testing.T) {
 	require.Error(t, err)
 	assert.Contains(t, string(refused), "exists")
 
+	// A file is heard from its first sample to its last one.
+	whole, err := exec.Command(binary, "listen", "-q", "--demo", "--input", "../testdata/demo/short/en_00.flac", "-l", "en", "-f", "json", "--save", name+"2").CombinedOutput()
+	require.NoError(t, err, "%s", whole)
+	assert.Len(t, raw(t, name+"2.wav"), len(samples))
+
 	missing, err := exec.Command(binary, "listen", "--demo", "--input", name+".missing", "-l", "en", "-f", "json").Output()
 	require.Error(t, err)
 	assert.Empty(t, missing, "an input that cannot be read has no result")

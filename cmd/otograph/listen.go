@@ -226,7 +226,7 @@ func (c *listenCmd) source(ctx context.Context) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w: install ffmpeg, or pass raw samples with --pcm RATE", err)
 	}
-	args := append(append([]string{"-v", "error", "-nostdin", "-fflags", "nobuffer"}, from...), "-vn", "-ac", "1", "-ar", fmt.Sprint(audio.SampleRate), "-f", c.Encoding, "pipe:1")
+	args := append(append([]string{"-v", "error", "-nostdin"}, from...), "-vn", "-ac", "1", "-ar", fmt.Sprint(audio.SampleRate), "-f", c.Encoding, "pipe:1")
 	if c.Encoding == "mulaw" || c.Encoding == "alaw" {
 		return nil, &usageError{fmt.Errorf("--encoding %s: expected --pcm RATE", c.Encoding)}
 	}

@@ -50,7 +50,7 @@ func TestCheckRefuses(t *testing.T) {
 		"GGUF":                  {[]byte("GGUF\x03\x00\x00\x00"), "which is GGUF"},
 		"only the magic number": {good[:4], "header: it ends at byte 4"},
 		"half a header":         {good[:30], "header: it ends at byte 30"},
-		"small vocabulary":      {broken(4, 5), "expected vocabulary (n_vocab) of 51864 to 51866, found 5"},
+		"small vocabulary":      {broken(4, 5), "tokens (n_vocab) of 51864 to 51866, found 5"},
 		"negative vocabulary":   {broken(4, -1), "found -1"},
 		"other audio context":   {broken(8, 3000), "expected audio context (n_audio_ctx) 1500, found 3000"},
 		"huge width":            {broken(12, 1<<30), "audio width"},

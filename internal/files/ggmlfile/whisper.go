@@ -126,7 +126,7 @@ func Check(file io.ReaderAt, size int64, whole bool) (*Checked, error) {
 	if _, err := binary.Decode(header, binary.LittleEndian, &w.Header); err != nil {
 		return nil, err
 	}
-	if err := w.sound(); err != nil {
+	if err := w.Check(); err != nil {
 		return nil, fmt.Errorf("%w: header: %w", ErrNotWhisper, err)
 	}
 	if err := w.vocabulary(r, whole); err != nil {
@@ -156,14 +156,15 @@ func otherFormat(begin string) string {
 // headerTypes maps the header's file type to the type of the large tensors.
 var headerTypes = map[int32]int32{0: 0, 1: 1, 2: 2, 3: 3, 7: 8, 8: 6, 9: 7, 10: 10, 11: 11, 12: 12, 13: 13, 14: 14}
 
-// sound checks that the dimensions are possible for libwhisper.
-func (h Header) sound() error {
+// Check checks that the dimensions are possible for libwhisper. The error names
+// the dimension, what is expected and what was found.
+func (h Header) Check() error {
 	fields := []struct {
 		name     string
 		v        int32
 		min, max int32
 	}{
-		{"vocabulary (n_vocab)", h.Vocabulary, 51864, 51866},
+		{"vocabulary without added or missing tokens (n_vocab)", h.Vocabulary, 51864, 51866},
 		{"audio context (n_audio_ctx)", h.AudioContext, 1500, 1500},
 		{"audio width (n_audio_state)", h.AudioState, 32, 4096},
 		{"audio heads (n_audio_head)", h.AudioHeads, 1, 128},
@@ -186,7 +187,7 @@ func (h Header) sound() error {
 	if h.AudioState != h.TextState {
 		return fmt.Errorf("expected equal widths of audio and text, found %d and %d", h.AudioState, h.TextState)
 	}
-	if h.AudioState%h.AudioHeads != 0 || h.TextState%h.TextHeads != 0 || h.AudioState/h.AudioHeads%2 != 0 || h.TextState/h.TextHeads%2 != 0 {
+	if h.AudioState%(2*h.AudioHeads) != 0 || h.TextState%(2*h.TextHeads) != 0 {
 		return fmt.Errorf("expected widths that the heads divide evenly, found %d for %d and %d for %d", h.AudioState, h.AudioHeads, h.TextState, h.TextHeads)
 	}
 	t, ok := headerTypes[h.Type%1000]

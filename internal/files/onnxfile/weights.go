@@ -7,19 +7,6 @@ import (
 	"math"
 )
 
-// floats returns the numbers of a float32 or float16 tensor.
-func floats(typ Type, raw []byte) []float32 {
-	out := make([]float32, int64(len(raw))/typ.Size())
-	for i := range out {
-		if typ == Float16 {
-			out[i] = Half(binary.LittleEndian.Uint16(raw[2*i:]))
-		} else {
-			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-		}
-	}
-	return out
-}
-
 // Half converts an IEEE 754 half-precision number.
 func Half(h uint16) float32 {
 	sign := uint32(h>>15) << 31
@@ -86,5 +73,13 @@ func (t Tensor) Floats() []float32 {
 	if t.typ != Float32 && t.typ != Float16 {
 		return nil
 	}
-	return floats(t.typ, t.raw)
+	out := make([]float32, int64(len(t.raw))/t.typ.Size())
+	for i := range out {
+		if t.typ == Float16 {
+			out[i] = Half(binary.LittleEndian.Uint16(t.raw[2*i:]))
+		} else {
+			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.raw[4*i:]))
+		}
+	}
+	return out
 }

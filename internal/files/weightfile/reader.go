@@ -3,7 +3,6 @@
 package weightfile
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 )
@@ -61,26 +60,19 @@ func (r *Reader) Bytes(n int64) []byte {
 	return r.ahead[at-r.begin:][:n]
 }
 
-// Uint8 returns the next byte.
-func (r *Reader) Uint8() uint8 {
-	if b := r.Bytes(1); b != nil {
-		return b[0]
+// number returns the next n bytes as a number, 0 after an error.
+func (r *Reader) number(n int64) (v uint32) {
+	for i, b := range r.Bytes(n) {
+		v |= uint32(b) << (8 * i)
 	}
-	return 0
+	return v
 }
+
+// Uint8 returns the next byte.
+func (r *Reader) Uint8() uint8 { return uint8(r.number(1)) }
 
 // Uint16 returns the next two bytes.
-func (r *Reader) Uint16() uint16 {
-	if b := r.Bytes(2); b != nil {
-		return binary.LittleEndian.Uint16(b)
-	}
-	return 0
-}
+func (r *Reader) Uint16() uint16 { return uint16(r.number(2)) }
 
 // Uint32 returns the next four bytes.
-func (r *Reader) Uint32() uint32 {
-	if b := r.Bytes(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
-	}
-	return 0
-}
+func (r *Reader) Uint32() uint32 { return r.number(4) }

@@ -32,14 +32,9 @@ const (
 	adapterConfig  = "adapter_config.json"
 )
 
-// Dimensions that all Whisper models share, and vocabulary sizes.
-const (
-	audioContext = 1500
-	spectrum     = 400 // samples in a Fourier transform
-	englishOnly  = 51864
-	largest      = 51866
-	timeTokens   = 1501
-)
+// maxLayers limits the layers of the encoder and of the decoder, timeTokens is
+// the number of time marks, and spectrum that of samples in a Fourier transform.
+const maxLayers, timeTokens, spectrum = 128, 1501, 400
 
 // Folder is an opened model. The caller closes it.
 type Folder struct {
@@ -159,9 +154,13 @@ func Open(dir string) (f *Folder, err error) {
 	if err != nil {
 		return f, err
 	}
-	if err := f.checkDimensions(dir); err != nil {
-		return f, err
+	h := f.Header
+	_, fileType, _ := ggmlfile.Q8_0.Numbers() // whatever the type is, the widths are multiples of its blocks
+	h.Type = int32(fileType)
+	if err := h.Check(); err != nil {
+		return f, fmt.Errorf("%w: %s: %w", models.ErrUnsupported, dir, err)
 	}
+	f.AlignmentHeads = f.checkedHeads(f.AlignmentHeads)
 	var timed bool
 	if f.tokens, timed, err = readTokens(dir, f.Header); err != nil {
 		return f, err
@@ -204,36 +203,6 @@ func openRegular(path string) (*os.File, int64, error) {
 	}
 	return f, size, err
 }
-
-// checkDimensions checks that the standard tier supports the dimensions.
-func (f *Folder) checkDimensions(dir string) error {
-	h := f.Header
-	switch {
-	case h.Vocabulary < englishOnly || h.Vocabulary > largest:
-		return fmt.Errorf("%w: %s: expected a vocabulary of %d to %d tokens, found %d: a model with added or missing tokens",
-			models.ErrUnsupported, dir, englishOnly, largest, h.Vocabulary)
-	case h.AudioContext != audioContext:
-		return fmt.Errorf("%w: %s: expected %d positions of the encoder, found %d", models.ErrUnsupported, dir, audioContext, h.AudioContext)
-	case h.Mels != 80 && h.Mels != 128:
-		return fmt.Errorf("%w: %s: expected 80 or 128 mel bands, found %d", models.ErrUnsupported, dir, h.Mels)
-	case h.AudioHeads < 1 || h.TextHeads < 1 || h.AudioState%(2*h.AudioHeads) != 0 || h.TextState%(2*h.TextHeads) != 0:
-		return fmt.Errorf("%w: %s: expected widths that the heads divide evenly, found %d for %d and %d for %d",
-			models.ErrBroken, dir, h.AudioState, h.AudioHeads, h.TextState, h.TextHeads)
-	case h.AudioState != h.TextState || h.AudioState%ggmlfile.Block != 0 || h.AudioState > maxWidth:
-		return fmt.Errorf("%w: %s: expected equal widths of encoder and decoder, a multiple of %d up to %d, found %d and %d",
-			models.ErrUnsupported, dir, ggmlfile.Block, maxWidth, h.AudioState, h.TextState)
-	case h.AudioLayers < 1 || h.TextLayers < 1 || h.AudioLayers > maxLayers || h.TextLayers > maxLayers:
-		return fmt.Errorf("%w: %s: expected 1 to %d layers, found %d and %d", models.ErrBroken, dir, maxLayers, h.AudioLayers, h.TextLayers)
-	}
-	f.AlignmentHeads = f.checkedHeads(f.AlignmentHeads)
-	return nil
-}
-
-// Limits of the standard tier.
-const (
-	maxWidth  = 4096
-	maxLayers = 128
-)
 
 // checkedHeads returns the alignment heads if the model has all of them.
 // Otherwise it adds a note and returns nil.

@@ -192,7 +192,7 @@ func TestRefusals(t *testing.T) {
 		"resized vocabulary": {func(w modeltest.Weights, _ string) {
 			m := w["model.decoder.embed_tokens.weight"]
 			w["model.decoder.embed_tokens.weight"] = modeltest.Matrix{Shape: []int64{51870, modeltest.Width}, Values: append(slices.Clone(m.Values), make([]float32, 5*modeltest.Width)...)}
-		}, models.ErrUnsupported, "a model with added or missing tokens"},
+		}, models.ErrUnsupported, "vocabulary without added or missing tokens (n_vocab) of 51864 to 51866, found 51870"},
 		"added tokens": {edit("added_tokens.json", `{"<|mine|>": 51865}`), models.ErrUnsupported, `tokens were added, the first is "<|mine|>"`},
 		"added token in place of a language": {func(w modeltest.Weights, dir string) {
 			m := w["model.decoder.embed_tokens.weight"]
@@ -206,8 +206,8 @@ func TestRefusals(t *testing.T) {
 		"vocabulary":     {edit("vocab.json", `[1`), models.ErrBroken, "vocab.json"},
 		"scaled":         {config(`"scale_embedding": true`), models.ErrUnsupported, "unscaled embeddings"},
 		"activation":     {config(`"activation_function": "silu"`), models.ErrUnsupported, `"silu"`},
-		"heads":          {edit(configFile, `{"model_type": "whisper", "encoder_layers": 2, "decoder_layers": 2}`), models.ErrBroken, "found 32 for 0"},
-		"layers":         {edit(configFile, `{"model_type": "whisper", "encoder_layers": 200, "decoder_layers": 2, "encoder_attention_heads": 2, "decoder_attention_heads": 2}`), models.ErrBroken, "1 to 128 layers"},
+		"heads":          {edit(configFile, `{"model_type": "whisper", "encoder_layers": 2, "decoder_layers": 2}`), models.ErrBroken, "of 1 to 128, found 0"},
+		"layers":         {edit(configFile, `{"model_type": "whisper", "encoder_layers": 200, "decoder_layers": 2, "encoder_attention_heads": 2, "decoder_attention_heads": 2}`), models.ErrBroken, "of 1 to 128, found 200"},
 		"generation":     {edit("generation_config.json", `{"alignment_heads": 3}`), models.ErrBroken, "generation_config.json"},
 		"another kind":   {edit(configFile, `{"model_type": "wav2vec2"}`), models.ErrMissing, "found neither"},
 	} {

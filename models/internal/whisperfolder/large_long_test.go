@@ -28,7 +28,7 @@ func TestLargeModelFitsInLittleMemory(t *testing.T) {
 	modeltest.Place(t, filepath.Join(dir, configFile), []byte(`{"model_type": "whisper", "encoder_layers": 32, "decoder_layers": 32, "encoder_attention_heads": 20, "decoder_attention_heads": 20}`))
 	modeltest.Place(t, filepath.Join(dir, "vocabulary.txt"), []byte(strings.Join(modeltest.Tokens(), "\n")[:strings.Index(strings.Join(modeltest.Tokens(), "\n"), "\n<|0.00|>")]))
 	h := ggmlfile.Header{
-		Vocabulary: 51866, AudioContext: audioContext, AudioState: 1280, AudioHeads: 20, AudioLayers: 32,
+		Vocabulary: 51866, AudioContext: 1500, AudioState: 1280, AudioHeads: 20, AudioLayers: 32,
 		TextContext: 448, TextState: 1280, TextHeads: 20, TextLayers: 32, Mels: 128,
 	}
 	head, size := map[string]any{}, int64(0)

@@ -223,13 +223,20 @@ func (w *worker) again(o *opened) bool {
 }
 
 // reconsider begins the search of a doubtful text again, with all silence after
-// the sound, if the text was found with a part of it.
+// the sound, if it was decoded with a part of it, and after it takes the likelier.
 func (w *worker) reconsider(o *opened) (bool, error) {
 	plan, ok := o.job.plan.(*textPlan)
+	if ok && plan.thin != nil {
+		if plan.thin.best.better(plan.best.attempt) {
+			*plan = *plan.thin
+		}
+		return false, nil
+	}
 	if !ok || !w.cpu.thins(o.job) || o.job.brief || o.job.patch || len(plan.best.tokens) == 0 || plan.best.avgLogProb >= thinLogProb {
 		return false, nil
 	}
-	o.job.whole = true
+	thin := *plan
+	o.job.whole, plan.thin = true, &thin
 	window, err := w.cpu.encoded(o.job, w.threads, w.stop)
 	if err != nil {
 		return false, err

@@ -220,3 +220,15 @@ func TestDoubtfulTextsGetAllSilence(t *testing.T) {
 		assert.Equal(t, c.passes, tr.Stats.EncoderPasses-tr.Stats.Continued-tr.Stats.Skipped, "%+v: %+v", c, tr.Stats)
 	}
 }
+
+func TestLikelierTextStays(t *testing.T) {
+	for _, thin := range []float64{-0.6, -1.2} {
+		plan := &textPlan{spoken: "de", best: &outcome{attempt: attempt{avgLogProb: -0.9}}}
+		plan.thin = &textPlan{spoken: "nl", best: &outcome{attempt: attempt{avgLogProb: thin}}}
+		again, err := new(worker).reconsider(&opened{job: &job{plan: plan}})
+		require.NoError(t, err)
+		assert.False(t, again, "once is enough")
+		assert.InDelta(t, max(thin, -0.9), plan.text().avgLogProb, 0)
+		assert.Equal(t, thin > -0.9, plan.spoken == "nl")
+	}
+}

@@ -65,8 +65,9 @@ type textPlan struct {
 	prompt   []int32
 
 	best       *outcome
-	spoken     string  // the language of the text
-	sure       float64 // the probability that the window is in it; 1 if detection is off
+	thin       *textPlan // with a part of the silence, if its text was doubtful
+	spoken     string    // the language of the text
+	sure       float64   // the probability that the window is in it; 1 if detection is off
 	unprompted int
 }
 

@@ -77,7 +77,8 @@ func Open(set *models.Set, config ...Config) (*Pipeline, error) {
 
 // OpenDefault returns a pipeline with the models of the default folder
 // (library.DefaultDir), which `otograph models pull` fills, and the embedded
-// published models for the other roles, except transcription.
+// published models for the other roles, except transcription. Load finds a
+// missing ONNX Runtime or a broken model; without it, the first run does.
 func OpenDefault(config ...Config) (*Pipeline, error) {
 	set, err := library.Load{Fallback: published.Models()}.OrDefaultDir().Open()
 	if err != nil {

@@ -33,7 +33,8 @@ type RunOptions struct {
 	// Waveform, if not nil, is called after Decoded with the recording's
 	// waveform: audio.PeaksPerSecond bytes per second, see audio.PCM.Peaks.
 	Waveform func(peaks []byte)
-	// Progress, if not nil, is called with the progress, never concurrently.
+	// Progress, if not nil, is called with the progress, never concurrently:
+	// after each stage and each window of up to 30 s of speech.
 	Progress func(Progress)
 	// Working, if not nil, is called after each pass of a model, possibly
 	// concurrently: minutes without it and Progress mean a hanging call.

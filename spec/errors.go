@@ -9,7 +9,7 @@ import (
 // ErrOptions marks every error about an Options object.
 var ErrOptions = errors.New("invalid options")
 
-// OptionError names an invalid option and the reason.
+// OptionError names an invalid option, the first of several, and the reason.
 type OptionError struct {
 	Field  string // JSON name of the option; empty if the object itself is malformed
 	Reason string // the expected value and the one found

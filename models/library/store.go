@@ -109,7 +109,7 @@ func (s *Store) pull(ctx context.Context, entries []Entry) ([]Stored, error) {
 		defer f.Client.CloseIdleConnections()
 	}
 	var done []Stored
-	for _, e := range entries {
+	for i, e := range entries {
 		if s.Progress != nil {
 			f.Progress = func(p fetch.Progress) {
 				s.Progress(Progress{Model: e.Name, File: p.File, Done: p.Done, Total: p.Total, Resumed: p.Resumed})
@@ -117,11 +117,23 @@ func (s *Store) pull(ctx context.Context, entries []Entry) ([]Stored, error) {
 		}
 		stored, err := s.pullOne(ctx, f, e)
 		if err != nil {
-			return done, fmt.Errorf("model %s: %w", e.Name, err)
+			return done, fmt.Errorf("model %s%s: %w", e.Name, listed(entries[i+1:]), err)
 		}
 		done = append(done, *stored)
 	}
 	return done, nil
+}
+
+// listed names models that are not tried because one before them failed.
+func listed(entries []Entry) string {
+	if len(entries) == 0 {
+		return ""
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name)
+	}
+	return ", before " + strings.Join(names, ", ")
 }
 
 func (s *Store) pullOne(ctx context.Context, f *fetch.Fetcher, c Entry) (*Stored, error) {

@@ -232,6 +232,17 @@ func TestPull(t *testing.T) {
 	assert.Len(t, h.asked(), 1)
 }
 
+// TestPullNamesModelsAfterAFailure: the error of a profile's model names the
+// models that were not tried.
+func TestPullNamesModelsAfterAFailure(t *testing.T) {
+	_, e, s := serve(t, func(h *publisher, _ *Entry) { h.status = slices.Repeat([]int{404}, 9) })
+	second, third := e, e
+	second.Name, third.Name = "second", "third"
+	done, err := s.pull(t.Context(), []Entry{e, second, third})
+	require.ErrorContains(t, err, "model made-up-vad, before second, third: ")
+	assert.Empty(t, done)
+}
+
 // The faults of a publisher, and the expected outcome.
 func TestPullSurvivesHostFaults(t *testing.T) {
 	whole := func(h *publisher) int64 { return int64(len(h.data)) }

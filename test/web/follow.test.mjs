@@ -85,7 +85,10 @@ test('stage and percentage are shown in the list and on the task’s own page, a
   begun = true;
   await row.getByText('Transcribing speech, 42 %').waitFor();
   assert.equal(await row.getByRole('progressbar').getAttribute('value'), '42');
+  begun = false;
   await page.goto(`${s.url}/#/task/${task.id}`);
+  await page.getByText('Queued', { exact: true }).waitFor();
+  begun = true;
   await page.getByText('Transcribing speech, 42 %').waitFor();
   end = true;
   await page.locator('.segment').first().waitFor();

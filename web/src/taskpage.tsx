@@ -11,7 +11,7 @@ import type { Result } from './result';
 import { ResultView } from './resultview';
 import { taskKeeper } from './taskkeeper';
 import { Remember } from './voices';
-import { Working } from './working';
+import { queued, Working } from './working';
 import { reasonOf } from './reasons';
 import { useSoundNames } from './soundnames';
 import { clock, lang, t, when, type TextKey } from './texts';
@@ -111,6 +111,7 @@ export function TaskPage({ id }: { id: string }) {
   }, [task]);
 
   const status = state?.status ?? task?.status,
+    now = status && status !== 'done' ? (status as TextKey) : 'resultLoading',
     said = state ? state.error_message : task?.error_message;
 
   return (
@@ -126,7 +127,7 @@ export function TaskPage({ id }: { id: string }) {
       {!problem && !result && (
         <div class="card pad" role="status">
           {task && <h1 dir="auto">{task.audio_filename}</h1>}
-          <p>{status && status !== 'done' ? t(status as TextKey) : t('resultLoading')}</p>
+          <p>{t(task && queued(task, state) ? 'waiting' : now)}</p>
           {said && <p class="error">{reasonOf(said)}</p>}
           {!task ? <progress aria-label={t('loading')} /> : status === 'processing' && <Working state={state} />}
         </div>

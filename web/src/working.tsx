@@ -1,4 +1,5 @@
 // How far the work on a recording is.
+import type { Task } from './api';
 import type { TaskState } from './follow';
 import { t, type TextKey } from './texts';
 
@@ -12,6 +13,10 @@ const stages: Record<string, TextKey> = {
   events: 'stageSounds',
   diarize: 'stageSpeakers',
 };
+
+/** queued reports that a task waits for a worker. A live session (live.wav) has no stages. */
+export const queued = (task: Task, state?: TaskState | null) =>
+  state?.status === 'processing' && state.stage === null && task.audio_filename !== 'live.wav';
 
 /** Working shows what is being done and how much of all is done, as far as the service tells. */
 export function Working({ state }: { state?: TaskState | null }) {

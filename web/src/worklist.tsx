@@ -19,7 +19,7 @@ import {
 } from './queue';
 import { canceled, reasonOf } from './reasons';
 import { clock, lang, money, t, when, type TextKey } from './texts';
-import { Working } from './working';
+import { queued, Working } from './working';
 
 export function Worklist() {
   useEffect(watch, []);
@@ -99,14 +99,10 @@ const announce = (tasks: Task[]) => (tasks.length ? `${tasks[0].audio_filename}:
 /** reasonFor is the error message of a task that failed, once it is known. */
 const reasonFor = (task: Task) => reasons.value[task.id + task.updated_at];
 
-/** queued reports that a task waits for a worker. Nothing reports the stage of a live session, whose sound is live.wav. */
-const queued = (task: Task) =>
-  task.status === 'processing' && task.audio_filename !== 'live.wav' && states.value[task.id]?.stage === null;
-
 function stateText(task: Task): string {
   if (task.status === 'failed' && !task.finished_at) return t('retrying');
   if (canceled(reasonFor(task))) return t('canceled');
-  if (queued(task)) return t('waiting');
+  if (queued(task, states.value[task.id])) return t('waiting');
   return t(task.status as TextKey);
 }
 

@@ -3,7 +3,6 @@ package whisper
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,11 +25,12 @@ const (
 	// threadYield is the speedup per thread of a worker, beyond the first and
 	// up to fewThreads, compared with separate workers.
 	threadYield, fewThreads = 0.85, 4
-	// stagger and evenShare apply if a caller waits for the sentences, because
-	// windows that begin together also end together: all cores decode the first
-	// window alone. Then a worker opens the next one after stagger decoder steps,
-	// about a quarter of a window's, and at most one in evenShare at a time.
-	stagger, evenShare = 24, 4
+	// alone, stagger and evenShare apply if a caller waits for the sentences,
+	// because windows that begin together also end together: all cores decode
+	// each of the first windows alone, and encode the next one before a second
+	// worker begins. A worker with several opens the next one after stagger
+	// decoder steps, about a quarter of a window's, at most one in evenShare.
+	alone, stagger, evenShare = 2, 24, 4
 	// slotLength is how long a worker computes before others pass the gate.
 	slotLength = 50 * time.Millisecond
 )
@@ -60,7 +60,6 @@ type batch struct {
 	jobs []*job
 	next atomic.Int64 // index of the next job to take
 	stop *whispernet.Stop
-	mu   sync.Mutex
 	done func(i int)
 }
 
@@ -70,11 +69,11 @@ func (c *cpu) decode(ctx context.Context, jobs []*job, opt asr.Options, done fun
 		return nil
 	}
 	left := len(jobs)
-	if opt.Settled != nil && left > 1 {
-		if err := c.decode(ctx, jobs[:1], opt, done); err != nil {
+	if first := min(alone, left-1); opt.Settled != nil && first > 0 {
+		if err := c.decode(ctx, jobs[:first], opt, done); err != nil {
 			return err
 		}
-		left--
+		left -= first
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	b := &batch{cpu: c, jobs: jobs, stop: new(whispernet.Stop), done: done}
@@ -85,11 +84,16 @@ func (c *cpu) decode(ctx context.Context, jobs []*job, opt asr.Options, done fun
 	if opt.Settled != nil {
 		open = max(1, min(open, left/workers/evenShare))
 	}
-	for range workers {
-		group.Go(func() error {
-			w := &worker{batch: b, threads: threads, most: open, slot: slot{ctx: ctx, opt: opt}}
-			return w.run()
-		})
+	for i := range workers {
+		begun := make(chan struct{})
+		w := &worker{batch: b, threads: threads, most: open, slot: slot{ctx: ctx, opt: opt}, begun: begun}
+		if opt.Settled != nil {
+			w.idle = threads * (workers - 1 - i)
+		}
+		group.Go(w.run)
+		if opt.Settled != nil {
+			<-begun
+		}
 	}
 	return group.Wait()
 }
@@ -98,10 +102,13 @@ func (c *cpu) decode(ctx context.Context, jobs []*job, opt asr.Options, done fun
 type worker struct {
 	*batch
 	threads, most int
+	idle          int           // further threads until it has encoded a window
+	begun         chan struct{} // closed then
 	decoder       *whispernet.Decoder
 	slot          slot
 	open          []*opened
 	columns       []whispernet.Column
+	closed        []int // jobs that are decided since the last report
 }
 
 // opened is a job that is being decoded.
@@ -113,6 +120,7 @@ type opened struct {
 }
 
 func (w *worker) run() error {
+	defer w.begin()
 	if err := w.slot.enter(); err != nil {
 		return err
 	}
@@ -137,6 +145,14 @@ func (w *worker) run() error {
 	}
 }
 
+// begin lets the other workers use their cores.
+func (w *worker) begin() {
+	if w.begun != nil {
+		close(w.begun)
+	}
+	w.idle, w.begun = 0, nil
+}
+
 // fill opens further jobs while there is room for them.
 func (w *worker) fill() error {
 	for len(w.open) < w.most {
@@ -152,9 +168,10 @@ func (w *worker) fill() error {
 		}
 		o := &opened{i: i, job: w.jobs[i]}
 		var err error
-		if o.window, err = w.cpu.encoded(o.job, w.threads, w.stop); err != nil {
+		if o.window, err = w.cpu.encoded(o.job, w.threads+w.idle, w.stop); err != nil {
 			return err
 		}
+		w.begin()
 		o.job.stats.EncoderPasses++
 		w.open = append(w.open, o)
 		o.search = w.cpu.search(o.window, o.job.plan.next(nil))
@@ -201,7 +218,7 @@ func (w *worker) step() error {
 		still = append(still, o)
 	}
 	w.open = still
-	return context.Cause(w.slot.ctx)
+	return w.report()
 }
 
 // again begins the next search of a job, if its plan asks for one.
@@ -255,11 +272,19 @@ func (w *worker) close(o *opened) {
 	} else {
 		o.window.Free()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.slot.ctx.Err() == nil {
-		w.done(o.i)
+	w.closed = append(w.closed, o.i)
+}
+
+// report passes on closed jobs, without a core: what follows may wait for one.
+func (w *worker) report() error {
+	for _, i := range w.closed {
+		w.slot.leave()
+		if w.slot.ctx.Err() == nil {
+			w.done(i)
+		}
 	}
+	w.closed = w.closed[:0]
+	return context.Cause(w.slot.ctx)
 }
 
 // slot is a worker's place at the gate that it shares with all other computation.
@@ -285,13 +310,13 @@ func (s *slot) leave() {
 	s.out = nil
 }
 
-// pause lets others compute now and then.
+// pause lets others compute now and then, and enters again after leave.
 func (s *slot) pause() error {
 	if err := s.ctx.Err(); err != nil {
 		return context.Cause(s.ctx)
 	}
 	s.opt.ReportWork()
-	if time.Since(s.passed) < slotLength {
+	if s.out != nil && time.Since(s.passed) < slotLength {
 		return nil
 	}
 	s.leave()

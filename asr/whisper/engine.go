@@ -180,8 +180,8 @@ func (e *Engine) enter(ctx context.Context) (work context.Context, leave func(),
 }
 
 // decode decodes jobs on as many cores as the options allow, behind their gate,
-// and calls done with the index of each finished job, never concurrently. It
-// starts no further job after an error.
+// and calls done with the index of each finished job, possibly concurrently and
+// without a core. It starts no further job after an error.
 func (e *Engine) decode(ctx context.Context, jobs []*job, opt asr.Options, done func(i int)) error {
 	return ended(ctx, e.cpu.decode(ctx, jobs, opt, done))
 }

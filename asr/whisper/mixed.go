@@ -181,10 +181,7 @@ func (e *Engine) decodeParts(ctx context.Context, pcm *audio.PCM, parts []part, 
 	for i, p := range parts {
 		jobs[i] = e.textJob(pcm, p.window, textPlan{t: t, language: p.language, prompt: t.initial})
 	}
-	ok = len(parts) > 0
-	err = e.decode(ctx, jobs, t.opt, func(i int) {
-		parts[i].result = e.conclude(jobs[i], t)
-		ok = ok && !parts[i].result.attempt.failed()
-	})
-	return ok, err
+	err = e.decode(ctx, jobs, t.opt, func(i int) { parts[i].result = e.conclude(jobs[i], t) })
+	failed := slices.ContainsFunc(parts, func(p part) bool { return p.result.attempt.failed() })
+	return len(parts) > 0 && !failed, err
 }

@@ -72,7 +72,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 // windows and their results in order, and the encoder passes left for repairs.
 func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Window, t *task) (divided []decode.Window, results []result, left int, err error) {
 	p := progress{task: t, opt: t.opt, windows: windows, parts: make([][]part, len(windows)), ready: make([]bool, len(windows)), unasked: len(windows) + passagesMore}
-	alone := *t // beside the first pass
+	alone := *t // in the place of the worker that decoded the window
 	alone.opt.Parallel, alone.opt.Settled = 1, nil
 	p.mend = func(w *part) (err error) {
 		p.left, err = e.mend(ctx, pcm, w, p.left, &alone)
@@ -106,7 +106,6 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Windo
 		jobs[i] = nil
 		p.add(i)
 	})
-	p.mending.Wait()
 	if err = cmp.Or(err, p.failed); err != nil {
 		return nil, nil, 0, err
 	}
@@ -150,56 +149,53 @@ type progress struct {
 	mend        func(w *part) error
 	divide      func(w *part) error
 
-	mu      sync.Mutex
-	next    int // the first window whose words are not passed on
-	mending sync.WaitGroup
-	failed  error // of a repair or a division
+	mu     sync.Mutex
+	next   int   // the first window whose words are not passed on
+	failed error // of a repair or a division
 }
 
-// add records that a window is decoded.
+// add records that a window is decoded, and changes the next window while it
+// needs it, beside the other workers.
 func (p *progress) add(i int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done += p.windows[i].SpeechSeconds()
 	p.ready[i] = true
-	p.settle()
-	if p.opt.Progress != nil {
-		p.opt.Progress(p.done, p.total)
+	for {
+		change := p.settle()
+		if p.opt.Progress != nil {
+			p.opt.Progress(p.done, p.total)
+		}
+		if change == nil {
+			return
+		}
+		p.ready[p.next] = false // until it is done
+		p.mu.Unlock()
+		err := change(&p.parts[p.next][0])
+		p.mu.Lock()
+		p.ready[p.next], p.failed = true, err
 	}
 }
 
 // settle passes on the words of windows that no later repair will change, in
-// order. Windows of unclear language are divided now, and the first ones that
-// only lack words repaired: the choice depends on the windows alone, not on the
-// caller.
-func (p *progress) settle() {
+// order, and returns the change that the next one needs. Windows of unclear
+// language are divided now, and the first ones that only lack words repaired: the
+// choice depends on the windows alone, not on the caller.
+func (p *progress) settle() (change func(w *part) error) {
 	for ; p.next < len(p.ready) && p.ready[p.next] && p.failed == nil; p.next++ {
 		r := &p.parts[p.next][0].result
 		switch {
 		case len(r.unsure) > 0:
-			p.later(p.divide)
-			return
+			return p.divide
 		case len(r.bare) > 0 && !r.tried && len(p.parts[p.next]) == 1 && !r.attempt.degenerate() && p.left > 0:
 			r.tried = true
-			p.later(p.mend)
-			return
+			return p.mend
 		}
 		for _, q := range p.parts[p.next] {
 			p.pass(q.result)
 		}
 	}
-}
-
-// later changes the next window by work that others need not wait for.
-func (p *progress) later(work func(w *part) error) {
-	p.ready[p.next] = false // until it is done
-	p.mending.Go(func() {
-		err := work(&p.parts[p.next][0])
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.ready[p.next], p.failed = true, err
-		p.settle()
-	})
+	return nil
 }
 
 // pass passes on the words of a window, unless a repair will change some.

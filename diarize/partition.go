@@ -128,7 +128,7 @@ func (s *sums) choose(windows []audio.Span, opt ClusterOptions, least, most int)
 		for cutAt := most; cutAt <= finest; cutAt++ {
 			// No cosine is above 2, so only small groups and parts of one voice
 			// are joined.
-			if group, k = s.mergeWeak(cut(steps, finest, cutAt), windows, enough, 2, most); k == most && s.smallest(group, k, windows) >= enough {
+			if group, k = s.mergeWeak(cut(steps, finest, cutAt), windows, enough, 2, most); k == most && floats.Min(s.seconds(group, k, windows)) >= enough {
 				return group, k
 			}
 		}
@@ -174,10 +174,6 @@ func (s *sums) compare(x matrix, windows []audio.Span, near [][]localWindow, opt
 	s.together, s.overlaps = s.cooccurrence(near), s.overlapping(x, windows)
 	s.stated, s.cosines = !opt.unstated, opt.cosines
 	s.parted = parted(x, windows, near)
-}
-
-func (s *sums) smallest(group []int, k int, windows []audio.Span) float64 {
-	return floats.Min(s.seconds(group, k, windows))
 }
 
 // counting returns 0 … n−1: groups of one label each.

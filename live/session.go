@@ -16,6 +16,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -202,20 +203,15 @@ func (s *Session) Change(opt Options) error {
 		return err
 	}
 	mine := &s.opt
-	languages := func(o *Options) []string { return append([]string{deref(o.ASRLanguage)}, o.Extras.Languages...) }
+	languages := func(o *Options) []string {
+		return append([]string{*cmp.Or(o.ASRLanguage, new(""))}, o.Extras.Languages...)
+	}
 	if !slices.Equal(languages(mine), languages(&opt)) {
 		s.text.forgetLanguage()
 	}
 	mine.Silence, mine.Manual, mine.Careful, mine.Extras.Languages = opt.Silence, opt.Manual, opt.Careful, opt.Extras.Languages
 	mine.ASRLanguage, mine.Hotwords, mine.InitialPrompt = opt.ASRLanguage, opt.Hotwords, opt.InitialPrompt
 	return nil
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // mark is a Commit or Discard.

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 )
@@ -184,10 +185,10 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	}
 	*r = Result{
 		AudioDuration: j.AudioDuration, AudioMD5: j.AudioMD5,
-		Language: or(j.Language, ""), LanguageProbability: or(j.LanguageProbability, 0),
-		Segments: or(j.Segments, nil), VADSegments: or(j.VADSegments, nil),
-		NumSpeakers: or(j.NumSpeakers, 0), NumSpeakersProbability: j.NumSpeakersProbability, SpeakerEmbeddings: or(j.SpeakerEmbeddings, nil), DiarizeSegments: or(j.DiarizeSegments, nil),
-		AudioEvents: or(j.AudioEvents, nil), Warnings: j.Warnings,
+		Language: *cmp.Or(j.Language, new("")), LanguageProbability: *cmp.Or(j.LanguageProbability, new(0.0)),
+		Segments: *cmp.Or(j.Segments, new([]Segment)), VADSegments: *cmp.Or(j.VADSegments, new([]Interval)),
+		NumSpeakers: *cmp.Or(j.NumSpeakers, new(0)), NumSpeakersProbability: j.NumSpeakersProbability, SpeakerEmbeddings: *cmp.Or(j.SpeakerEmbeddings, new([]SpeakerEmbedding)), DiarizeSegments: *cmp.Or(j.DiarizeSegments, new([]Turn)),
+		AudioEvents: *cmp.Or(j.AudioEvents, new([]AudioEvent)), Warnings: j.Warnings,
 		Ran: Capabilities{ASR: j.Segments != nil, Diarize: j.DiarizeSegments != nil, AudioEvents: j.AudioEvents != nil},
 	}
 	return nil
@@ -204,10 +205,3 @@ func notNil[T any](list *[]T) *[]T {
 // SpeakerName returns the specification's name of speaker n, counted from 0 in
 // the order in which they first speak.
 func SpeakerName(n int) string { return fmt.Sprintf("SPEAKER_%d", n) }
-
-func or[T any](p *T, def T) T {
-	if p == nil {
-		return def
-	}
-	return *p
-}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"sync"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
@@ -39,7 +40,7 @@ type Segmenter struct {
 	classes       []uint8 // set of speakers per class; nil if the outputs are speakers
 	width         int     // outputs per frame
 	threads       int
-	buffers       chan []float32 // one for each batch that is computed at a time
+	buffers       sync.Pool // of *[]float32, the samples of a batch
 }
 
 var _ diarize.Segmenter = (*Segmenter)(nil)
@@ -68,7 +69,7 @@ func openSegmenter(src ort.Source, opt Options) (*Segmenter, error) {
 		return nil, fmt.Errorf("%s: %w", src, err)
 	}
 	m.threads = max(opt.Threads, 1)
-	m.buffers = make(chan []float32, m.threads)
+	m.buffers.New = func() any { return new(make([]float32, segmenterWindows*m.window)) }
 	if m.session, err = ort.Open(src, ort.Options{Outputs: []string{m.output}}); err != nil {
 		return nil, err
 	}
@@ -188,9 +189,9 @@ func (m *Segmenter) Segment(ctx context.Context, pcm *audio.PCM, windows []audio
 	defer pool.Close()
 	err := pool.Do(ctx, batches, func(b int) error {
 		batch := windows[b*segmenterWindows : min((b+1)*segmenterWindows, len(windows))]
-		buffer := m.buffer()
-		defer m.release(buffer)
-		samples := buffer[:len(batch)*m.window]
+		buffer := m.buffers.Get().(*[]float32)
+		defer m.buffers.Put(buffer)
+		samples := (*buffer)[:len(batch)*m.window]
 		for i, w := range batch {
 			row, sound := samples[i*m.window:(i+1)*m.window], pcm.Samples(w.Start, w.End)
 			for len(row) > 0 {
@@ -207,24 +208,6 @@ func (m *Segmenter) Segment(ctx context.Context, pcm *audio.PCM, windows []audio
 		return nil
 	})
 	return out, err
-}
-
-// buffer returns room for the samples of a batch.
-func (m *Segmenter) buffer() []float32 {
-	select {
-	case b := <-m.buffers:
-		return b
-	default:
-		return make([]float32, segmenterWindows*m.window)
-	}
-}
-
-// release keeps a buffer for another batch.
-func (m *Segmenter) release(buffer []float32) {
-	select {
-	case m.buffers <- buffer:
-	default:
-	}
 }
 
 // run returns the outputs of n windows, frame after frame.

@@ -47,11 +47,3 @@ func compute[E, T any](ctx context.Context, gate *semaphore.Weighted, load func(
 	defer gate.Release(1)
 	return work(engine)
 }
-
-// or returns the value at p, or def when p is nil.
-func or[T any](p *T, def T) T {
-	if p == nil {
-		return def
-	}
-	return *p
-}

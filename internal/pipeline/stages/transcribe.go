@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -72,9 +73,9 @@ func (s *Stages) recognition(t asr.Transcriber, tier spec.Tier, l Language) asr.
 	}
 	opt.BeamSize = *s.Options.ASRBeamSize
 	opt.Temperature = *s.Options.ASRTemperature
-	opt.BestOf = or(s.Options.ASRBestOf, 0)
+	opt.BestOf = *cmp.Or(s.Options.ASRBestOf, new(0))
 	opt.Hotwords = s.Options.Hotwords
-	opt.InitialPrompt = or(s.Options.InitialPrompt, "")
+	opt.InitialPrompt = *cmp.Or(s.Options.InitialPrompt, new(""))
 	opt.NoSpeechThreshold = max(*s.Options.NoSpeechThreshold, math.SmallestNonzeroFloat64) // at 0 everything goes
 	opt.WordTimestamps = *s.Options.TimestampLevel == spec.TimestampWord && (tier == spec.TierStandard || s.OptimizedWords)
 	opt.Translate = s.Translate

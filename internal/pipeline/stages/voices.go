@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ const exactWindows = 3000
 // clusterOptions returns the run's options of clustering.
 func (s *Stages) clusterOptions(e diarize.Embedder) diarize.ClusterOptions {
 	opt := diarize.DefaultOptions().ClusterOptions
-	opt.NumSpeakers = or(s.Options.NumSpeakers, 0)
+	opt.NumSpeakers = *cmp.Or(s.Options.NumSpeakers, new(0))
 	opt.MinSpeakers, opt.MaxSpeakers = *s.Options.MinSpeakers, *s.Options.MaxSpeakers
 	opt.SingleSpeakerThreshold = *s.Options.DiarizeSingleSpeakerThreshold
 	opt.SameSpeakerCosine = e.SameSpeaker()

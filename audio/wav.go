@@ -301,7 +301,7 @@ const wavChunk = 1 << 16
 // mostChunks is the most chunks that are read after the first data chunk.
 const mostChunks = 10_000
 
-// errNoChunk ends a walk over chunks: what follows is none, or there are too many.
+// errNoChunk ends a walk over chunks: other bytes follow, or too many chunks.
 var errNoChunk = errors.New("no chunk")
 
 // dataChunks walks over the data chunks of a file. Recorders that append to a

@@ -107,8 +107,8 @@ func TestReportInWords(t *testing.T) {
 	assert.Contains(t, table.String(), "· without starts, × real time")
 }
 
-// TestSameSteps: beside others, the models do what all of them do, unless an
-// option says otherwise.
+// TestSameSteps: beside others, the models run the steps that all of them run,
+// unless an option says otherwise.
 func TestSameSteps(t *testing.T) {
 	turns := filepath.Join(t.TempDir(), "a.rttm")
 	require.NoError(t, os.WriteFile(turns, []byte("SPEAKER a 1 0 1 <NA> <NA> x <NA> <NA>\n"), 0o600))

@@ -9,8 +9,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// An event is returned six seconds after its end, and what the stream keeps of
-// the past does not grow.
+// An event is returned six seconds after its end, and the stream's memory does
+// not grow.
 func TestStreamReturnsEarly(t *testing.T) {
 	s, err := NewStream(Grid{Window: 1, Hop: 0.5}, DefaultOptions())
 	require.NoError(t, err)

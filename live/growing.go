@@ -37,7 +37,7 @@ func wordsOf(text string) (out []word) {
 }
 
 // agreed returns the words with which both texts begin, exactly as written,
-// without the punctuation after them: that still depends on what follows.
+// without the punctuation after them: that still depends on the next words.
 func agreed(a, b string) string {
 	of, with := wordsOf(a), wordsOf(b)
 	n := 0

@@ -150,8 +150,8 @@ func TestLiveSessions(t *testing.T) {
 }
 
 // TestLiveFaults: the models' process is killed, then the server is stopped,
-// each in mid-session: what was delivered is charged, the codes let clients
-// connect again, and the process is replaced.
+// each in mid-session: the delivered sentences are charged, the codes let
+// clients connect again, and the process is replaced.
 func TestLiveFaults(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir(), "--demo")

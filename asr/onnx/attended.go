@@ -8,8 +8,8 @@ import (
 
 const (
 	// position is the number of samples of a position of wordtimes.Input, and
-	// moonshineMiddle the middle of the first encoder frame: half of what the
-	// three convolutions read (127 samples; then 7 and 3 frames of 64 and 192).
+	// moonshineMiddle the middle of the first encoder frame: half of the 127
+	// samples, 7 frames of 64 and 3 of 192 that the three convolutions read.
 	position        = audio.SampleRate / 50
 	moonshineMiddle = (127 + 6*64 + 2*192) / 2
 )

@@ -33,7 +33,8 @@ func Kernels() (string, error) {
 	return name, nil
 }
 
-// cpu is a model in internal/engine/whispernet, and what its windows share.
+// cpu is a model of internal/engine/whispernet with the state of all its
+// windows.
 type cpu struct {
 	*whispernet.Vocabulary
 	model   *whispernet.Model

@@ -82,7 +82,7 @@ func TestDistinct(t *testing.T) {
 	}
 }
 
-// TestDistinctOfManyLags: with a pause of its own before each, copies have many
+// TestDistinctOfManyLags: with a separate pause before each, copies have many
 // lags, some of them a millisecond apart, and only the first remains.
 func TestDistinctOfManyLags(t *testing.T) {
 	a := sentence(1, 2)

@@ -108,9 +108,10 @@ func TestTimesOfSpeech(t *testing.T) {
 	assert.Equal(t, times, Times(again), "the same input gives the same times")
 }
 
-// TestLastWordStaysWithItsSentence: attention places the last word of a sentence
-// after a pause, where the next sentence begins at once. The word moves before
-// the pause, unless punctuation separates it from the word before it.
+// TestLastWordStaysWithItsSentence: attention places the last word of a
+// sentence after a pause, where the next sentence begins immediately. The word
+// moves before the pause, unless punctuation separates it from the word before
+// it.
 func TestLastWordStaysWithItsSentence(t *testing.T) {
 	const last = 5 // "the", before "restaurant"
 	for before, apart := range map[string]bool{"": false, ",": true} {

@@ -96,7 +96,7 @@ func TestRepeatedSpeechIsRemoved(t *testing.T) {
 	}
 }
 
-// TestEqualChannels: of two channels with the same sound, the first one stays.
+// TestEqualChannels: if two channels have the same sound, the first one stays.
 func TestEqualChannels(t *testing.T) {
 	voices, turns := exchange(t)
 	noise := rand.New(rand.NewPCG(1, 2))

@@ -89,7 +89,7 @@ func (plain) End(e End) ([][]byte, int, string) {
 	return [][]byte{[]byte("bye")}, e.Reason.Code(), e.Text
 }
 
-// script is a Session that says what was done to it.
+// script is a Session that reports the calls of its methods.
 type script struct {
 	events chan spec.LiveEvent
 	done   chan struct{}

@@ -74,7 +74,7 @@ func TestErasedAccountLeavesNoRow(t *testing.T) {
 // TestErasedAccountLeavesNothing: after the deletion of an account, none of its
 // marked words is in the database file, its write-ahead log, the file store or
 // the log, another account keeps everything, money stays, and the receipt names
-// what was deleted and verifies with the published key alone.
+// the deleted things and verifies with the published key alone.
 func TestErasedAccountLeavesNothing(t *testing.T) {
 	path := dbtest.SQLitePath(t)
 	var log bytes.Buffer

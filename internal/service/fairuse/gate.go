@@ -1,6 +1,6 @@
-// Package fairuse keeps one client of a server from taking what the others
-// need: it determines a client's address, even through trusted proxies, limits
-// the connections of a listener, and shares places among accounts or addresses.
+// Package fairuse keeps one client of a server from starving the others: it
+// determines a client's address, even through trusted proxies, limits the
+// connections of a listener, and shares places among accounts or addresses.
 package fairuse
 
 import (

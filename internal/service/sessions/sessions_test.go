@@ -213,8 +213,8 @@ func TestSessionsAreTasks(t *testing.T) {
 }
 
 // A session costs the price of live sessions, if there is one: also the last
-// minute that the balance pays for, and what was delivered when the process of
-// the models died.
+// minute that the balance pays for, and the sentences delivered before the
+// process of the models died.
 func TestPriceOfLive(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := open(t, d)
@@ -300,8 +300,8 @@ func TestBalanceUsedUp(t *testing.T) {
 	})
 }
 
-// When the process of the models dies, what was delivered is charged and kept,
-// and nothing else.
+// When the process of the models dies, the delivered sentences are charged and
+// kept, and nothing else.
 func TestProcessDies(t *testing.T) {
 	for _, delivered := range []bool{true, false} {
 		dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -83,7 +83,7 @@ type Runs struct{ *core }
 // Operators serves the operators of the service. It checks no account.
 type Operators struct{ *core }
 
-// core holds what the parts of a Service share.
+// core holds the state that the parts of a Service share.
 type core struct {
 	Config  Config
 	billing *billing.Store

@@ -1,5 +1,5 @@
-// Package outside plays for tests what is outside of the product: programs of the
-// module tools (a fake S3 server, a checker of OpenAPI documents, OpenAI's
+// Package outside gives tests the programs outside of the product: programs of
+// the module tools (a fake S3 server, a checker of OpenAPI documents, OpenAI's
 // client), whose dependencies stay out of this module, reference programs in
 // Python, and a network that fails.
 package outside

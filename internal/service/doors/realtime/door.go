@@ -56,7 +56,7 @@ func New(id, model string, session json.RawMessage, models Models, longest time.
 // Settings returns the settings of the session.
 func (d *Door) Settings() doors.Settings { return d.config.settings }
 
-// Terms returns what the client asks for about the session's task.
+// Terms returns the client's terms for the session's task.
 func (d *Door) Terms() Terms { return d.config.terms }
 
 // event returns an event with its fields.

@@ -2,6 +2,7 @@ package live
 
 import (
 	"errors"
+	"math"
 	"sync/atomic"
 
 	"github.com/otograph/otograph/asr"
@@ -26,6 +27,7 @@ type follower struct {
 	raised   []float32
 	probs    []byte         // of speech, as stages.Speech holds them
 	speech   [][]audio.Span // of all utterances
+	stopped  int            // where the last utterance ended
 	current  *utterance     // nil in a pause
 	count    int            // utterances so far
 }
@@ -34,6 +36,7 @@ type follower struct {
 type utterance struct {
 	id       int
 	start    int
+	after    int          // where the one before ended
 	spans    []audio.Span // that have ended
 	sketched int          // where the sound of the last recognition ended
 	rested   bool         // that was in the pause that continues
@@ -161,7 +164,7 @@ func (s *Session) take(segments []vad.Segment) {
 
 // begin starts an utterance.
 func (s *Session) begin(start int) {
-	s.current = &utterance{id: s.count, start: start}
+	s.current = &utterance{id: s.count, start: start, after: s.stopped}
 	s.count++
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +174,7 @@ func (s *Session) begin(start int) {
 // advance ends the utterance if its pause or its length says so, and otherwise
 // asks for its text so far.
 func (s *Session) advance() {
-	open, certain, speaking := s.stream.Open()
+	open, settled, certain, speaking := s.stream.Open()
 	if s.current == nil {
 		if !certain {
 			return
@@ -185,12 +188,11 @@ func (s *Session) advance() {
 			quiet = open
 		}
 		if pause, ok := s.pause(); ok && quiet >= end+pause {
-			s.end(n)
+			s.end(n, math.MaxInt)
 			return
 		}
 	}
-	if s.at-u.start > longestUtterance && len(u.spans) > 0 {
-		s.divide(open, certain)
+	if s.at-u.start > longestUtterance && s.divide(open, settled, speaking) {
 		return
 	}
 	s.sketchNext(u, !speaking)
@@ -231,27 +233,36 @@ func (s *Session) due(u *utterance, every int) int {
 	return (s.at - max(u.sketched, u.start+leastSketch-every)) / every
 }
 
-// divide ends an utterance that is too long at its longest pause. open is where
-// speech continues, if it does.
-func (s *Session) divide(open int, speaking bool) {
+// divide ends an utterance that is too long at its longest pause, if there is one
+// whose borders do not move any more. open is where speech continues, if it does.
+func (s *Session) divide(open int, settled, speaking bool) bool {
 	u := s.current
-	best, longest := len(u.spans), -1
+	best, longest, after := 0, -1, 0
 	for k, span := range u.spans {
 		next := s.at
-		if k+1 < len(u.spans) {
+		switch {
+		case k+1 < len(u.spans):
 			next = u.spans[k+1].Start
-		} else if speaking {
+		case settled:
 			next = open
+		case speaking || s.stream.Pending() || s.at-span.End < around:
+			continue
 		}
 		if pause := next - span.End; pause >= longest && (span.End-u.start >= shortestPart || k+1 == len(u.spans)) {
-			best, longest = k+1, pause
+			best, longest, after = k+1, pause, next
 		}
 	}
-	s.end(best)
+	if best == 0 {
+		return false
+	}
+	s.end(best, after)
+	return true
 }
 
 // end ends the utterance with its first n spans; the others begin the next one.
-func (s *Session) end(n int) {
+// Its recognizers hear nothing before the end of the last one, nor from next on,
+// where speech continues: they would write its words.
+func (s *Session) end(n, next int) {
 	u := s.current
 	s.current = nil
 	s.dropped.Add(int64(max(0, s.due(u, sketchEvery))))
@@ -268,8 +279,9 @@ func (s *Session) end(n int) {
 	s.mu.Unlock()
 	speech := &stages.Speech{Spans: u.spans, Probabilities: s.probs}
 	s.tape.mu.Lock()
-	sound := s.tape.Section(u.spans[0].Start-around, end+around)
+	sound := s.tape.Section(max(u.spans[0].Start-around, u.after), min(end+around, next))
 	s.tape.mu.Unlock()
+	s.stopped = end
 	s.work.do(finals, task{end, func(cores int) { s.decode(u, sound, speech, cores) }})
 	s.take(rest)
 }
@@ -287,9 +299,9 @@ func (s *Session) cut(m mark) {
 	}
 	switch {
 	case m.drop:
-		e.Kind, s.current = spec.LiveCleared, nil
+		e.Kind, s.current, s.stopped = spec.LiveCleared, nil, s.at
 	case u != nil:
-		s.end(len(u.spans))
+		s.end(len(u.spans), math.MaxInt)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -309,7 +321,7 @@ func (s *Session) finish(n int) error {
 	}
 	s.take(s.stream.Flush())
 	if s.current != nil && len(s.current.spans) > 0 {
-		s.end(len(s.current.spans))
+		s.end(len(s.current.spans), math.MaxInt)
 	}
 	s.tag(true)
 	return nil

@@ -111,9 +111,16 @@ func checkFinals(t testing.TB, p *otograph.Pipeline, s *Session, opt otograph.Op
 	require.NoError(t, err)
 	defer run.End()
 	require.Len(t, finals, len(s.speech), "each utterance has its Final")
-	spoken := false
+	spoken, before := false, 0
+	var tape audio.Tape
+	tape.Append(pcm.Samples(0, pcm.Len()))
 	for i, spans := range s.speech {
-		want := offline(t, run, pcm, s, spans, spoken)
+		next := pcm.Len()
+		if i+1 < len(s.speech) {
+			next = s.speech[i+1][0].Start
+		}
+		want := offline(t, run, tape.Section(before, next), s, spans, spoken)
+		before = spans[len(spans)-1].End
 		spoken = spoken || len(want) > 0
 		require.Len(t, finals[i].Segments, len(want))
 		for k, seg := range want {
@@ -220,6 +227,32 @@ func TestRandomPiecesOnlyGrow(t *testing.T) {
 		t.Logf("%s: %d partials, %d utterances, %d kept words", tier, len(events[spec.LivePartial]), len(events[spec.LiveFinal]), kept)
 		assert.NotEmpty(t, events[spec.LivePartial])
 	}
+}
+
+// An utterance that is too long is divided, also where speech continues soon; its
+// text has nothing of the sound from there on.
+func TestDividedInAShortPause(t *testing.T) {
+	p := demoPipeline(t)
+	pcm := decoded(t, "../testdata/demo/long/en_2.opus")
+	run, _, err := stages.OpenSession(t.Context(), p, tiers()["standard"], otograph.RunOptions{})
+	require.NoError(t, err)
+	defer run.End()
+	speech, err := run.DetectSpeech(t.Context(), audio.FromSamples(pcm.Samples(0, 60*audio.SampleRate)))
+	require.NoError(t, err)
+	var joined []float32
+	for _, span := range speech.Spans {
+		joined = append(append(joined, pcm.Samples(span.Start, span.End)...), make([]float32, audio.SampleRate/10)...)
+	}
+	pcm = audio.FromSamples(joined[:34*audio.SampleRate])
+	opt := tiers()["standard"]
+	s, err := Open(t.Context(), p, Options{Options: opt, Manual: true})
+	require.NoError(t, err)
+	events, _ := play(t, s, pcm, pieces(pcm.Len()))
+	require.Greater(t, len(s.speech), 1)
+	for i, next := range s.speech[1:] {
+		assert.Less(t, next[0].Start-s.speech[i][len(s.speech[i])-1].End, audio.SampleRate/4)
+	}
+	checkFinals(t, p, s, opt, pcm, events[spec.LiveFinal])
 }
 
 // A recording without speech gives no text.

@@ -83,7 +83,7 @@ func (s *Session) sketch(u *utterance, resting bool, cores int) {
 	st := s.stages(cores)
 	speech := audio.Span{Start: u.start, End: int(s.position.Load())}
 	s.tape.mu.Lock()
-	sound := s.tape.Section(u.start-around, speech.End)
+	sound := s.tape.Section(max(u.start-around, u.after), speech.End)
 	s.tape.mu.Unlock()
 	l, err := s.language(st, sound, []audio.Span{speech}, false)
 	if err == nil {

@@ -53,12 +53,18 @@ func (s *Stream) Flush() []Segment {
 	return s.settle(nil)
 }
 
-// Open returns where speech begins that has not ended yet, on the grid of
-// [Window]; speaking reports whether there is any. It is certain once it is
-// longer than MinSpeech; until then it may be dropped.
-func (s *Stream) Open() (start int, certain, speaking bool) {
-	last, certain := s.segment(s.dropped + len(s.cut.out))
-	return last.Start, certain, s.cut.speaking
+// Open returns where speech begins that has not ended yet; speaking reports
+// whether there is any. It is certain once it is longer than MinSpeech; until
+// then it may be dropped. The start is settled once it is that of the segment,
+// which follows the last one that was returned, and before on the grid of
+// [Window].
+func (s *Stream) Open() (start int, settled, certain, speaking bool) {
+	i := s.dropped + len(s.cut.out)
+	last, certain := s.segment(i)
+	if s.i == i {
+		return s.start, true, certain, true
+	}
+	return last.Start, false, certain, s.cut.speaking
 }
 
 // Pending reports whether speech has ended whose segment Feed will return.

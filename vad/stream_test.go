@@ -98,16 +98,24 @@ func TestStreamReturnsEarly(t *testing.T) {
 	probs := late(n, truth, 0)
 	s, err := NewStream(bursts(n, -20, -60, truth), DefaultOptions())
 	assert.NoError(t, err)
+	var starts []int // that are settled
 	for i, p := range probs {
 		if got := s.Feed([]float32{p}); len(got) > 0 {
+			assert.NotEmpty(t, starts)
+			for _, start := range starts {
+				assert.Equal(t, got[0].Start, start)
+			}
 			assert.InDelta(t, 0.4, float64((i+1)*Window-truth.End)/audio.SampleRate, 0.1)
 			assert.InDelta(t, truth.End, got[0].End, 700)
 			return
 		}
-		start, open, _ := s.Open()
+		start, settled, open, _ := s.Open()
 		if now := (i + 1) * Window; now > truth.Start+audio.SampleRate/2 && now < truth.End {
 			assert.True(t, open)
-			assert.InDelta(t, truth.Start, start, Window)
+			assert.InDelta(t, truth.Start, start, 700)
+			if settled {
+				starts = append(starts, start)
+			}
 		}
 	}
 	t.Fatal("nothing was returned")

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"strings"
 	"sync"
 	"testing"
 
@@ -22,8 +23,8 @@ func bare(opt Options) *Session {
 func TestCareful(t *testing.T) {
 	for careful, want := range map[bool][]string{false: {"we", "we are", "we are here to"}, true: {"we", "we are"}} {
 		s, u := bare(Options{Careful: careful}), &utterance{}
-		for _, text := range []string{"we", "we arc", "we are hear", "we are here to", "we are here to stay"} {
-			s.show(u, text, audio.Span{}, false)
+		for i, text := range []string{"we", "we arc", "we are hear", "we are here to", "we are here to stay"} {
+			s.show(u, text, audio.Span{End: i * sketchEvery}, false)
 		}
 		var shown []string
 		for _, e := range s.events {
@@ -38,7 +39,7 @@ func TestCareful(t *testing.T) {
 func TestPartialsContinue(t *testing.T) {
 	s, u := bare(Options{}), &utterance{}
 	for i, text := range []string{"I scream", "I scream at", "Ice cream at the", "Ice cream at the beach.", "Ice cream at the beach today."} {
-		s.show(u, text, audio.Span{}, i == 4)
+		s.show(u, text, audio.Span{End: i * sketchEvery}, i == 4)
 	}
 	var shown []string
 	for _, e := range s.events {
@@ -47,13 +48,33 @@ func TestPartialsContinue(t *testing.T) {
 	assert.Equal(t, []string{"I scream", "I scream at the", "I scream at the beach today"}, shown)
 }
 
+// The last word of a text needs a third recognition if two have nearly the same
+// sound; and a text that loops is not shown.
+func TestLastWordsAndLoops(t *testing.T) {
+	s, u := bare(Options{}), &utterance{}
+	idle := sketchIdle[spec.TierOptimized]
+	assert.Less(t, idle, sameSound)
+	assert.GreaterOrEqual(t, sketchIdle[spec.TierStandard], sameSound)
+	for i, text := range []string{
+		"dig trench", "dig trench", "dig trenches", "dig trenches", "dig trenches", "dig trenches in", "dig trenches in the",
+		"dig" + strings.Repeat(" no", 12), "dig" + strings.Repeat(" no", 14), "dig trenches in the field",
+	} {
+		s.show(u, text, audio.Span{End: i * idle}, false)
+	}
+	var shown []string
+	for _, e := range s.events {
+		shown = append(shown, e.Text)
+	}
+	assert.Equal(t, []string{"dig", "dig trenches", "dig trenches in", "dig trenches in the"}, shown)
+}
+
 // A pause is recognized once, however long it is, and drops nothing.
 func TestPauseIsRecognizedOnce(t *testing.T) {
 	s, u := bare(Options{}), &utterance{}
 	s.work = &client{s: &scheduler{}} // without workers
 	recognized := func(seconds float64, resting bool) bool {
 		s.at = int(seconds * audio.SampleRate)
-		s.sketchNext(u, resting)
+		s.sketchNext(u, resting, sketchIdle[spec.TierStandard])
 		n := len(s.work.queues[partials])
 		s.work.queues[partials] = nil
 		return n > 0

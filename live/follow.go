@@ -43,7 +43,8 @@ type utterance struct {
 	ended    bool         // no Partial may follow; Session.mu is held, as for stop
 	stop     func()       // ends the recognition of its text so far; nil before one
 	last     string       // the last recognition
-	both     string       // what it agreed on with the one before
+	end      int          // of its sound
+	earlier  string       // the recognition before
 	shown    string       // the text of the last Partial
 }
 
@@ -195,7 +196,13 @@ func (s *Session) advance() {
 	if s.at-u.start > longestUtterance && s.divide(open, settled, speaking) {
 		return
 	}
-	s.sketchNext(u, !speaking)
+	s.sketchNext(u, !speaking, sketchIdle[s.tier()])
+}
+
+func (s *Session) tier() spec.Tier {
+	s.text.mu.Lock()
+	defer s.text.mu.Unlock()
+	return s.run.Stages.Tier(s.text.lang)
 }
 
 // pause returns the pause, in samples, that ends an utterance, if one does.
@@ -204,23 +211,20 @@ func (s *Session) pause() (samples int, ok bool) {
 	seconds, manual := s.opt.Silence, s.opt.Manual
 	s.mu.Unlock()
 	if seconds == 0 {
-		s.text.mu.Lock()
-		l := s.text.lang
-		s.text.mu.Unlock()
-		seconds = silences[s.run.Stages.Tier(l)]
+		seconds = silences[s.tier()]
 	}
 	return int(seconds * audio.SampleRate), !manual
 }
 
 // sketchNext asks for the text of an open utterance if that is due: every
-// sketchEvery, every sketchIdle while no work runs, and once in each pause.
-func (s *Session) sketchNext(u *utterance, resting bool) {
+// sketchEvery, every idle samples while no work runs, and once in each pause.
+func (s *Session) sketchNext(u *utterance, resting bool, idle int) {
 	resting = resting && s.at-u.start >= leastSketch
 	if u.rested = u.rested && resting; u.rested {
 		u.sketched = s.at // there is nothing new
 	}
 	n := s.due(u, sketchEvery)
-	if (n > 0 || resting && !u.rested || s.due(u, sketchIdle) > 0 && s.work.free()) && !s.work.pending(partials) {
+	if (n > 0 || resting && !u.rested || s.due(u, idle) > 0 && s.work.free()) && !s.work.pending(partials) {
 		s.dropped.Add(int64(max(n-1, 0)))
 		u.sketched, u.rested = s.at, resting
 		s.work.do(partials, task{s.at, func(cores int) { s.sketch(u, resting, cores) }})

@@ -5,6 +5,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/engine/decode"
 	"github.com/otograph/otograph/internal/engine/texts"
 	"github.com/otograph/otograph/spec"
 )
@@ -48,6 +50,33 @@ func agreed(a, b string) string {
 		return ""
 	}
 	return a[:of[n-1].end]
+}
+
+// agreed returns what the last recognition agrees on with a new one, of sound that
+// ends at a sample, or if careful the last two do. Two of nearly the same sound
+// make the same mistake in the last word of a text, which the one before must have
+// too.
+func (u *utterance) agreed(text string, end int, careful bool) string {
+	two := agreed(u.last, text)
+	three := agreed(u.earlier, two)
+	if careful {
+		return three
+	}
+	words := wordsOf(two)
+	if n := len(words); n > 0 && n == len(wordsOf(text)) && three != two && end-u.end < sameSound {
+		return agreed(two, two[:words[n-1].start])
+	}
+	return two
+}
+
+// loops reports whether a text repeats words as often as recognizers do, not people.
+func loops(text string) bool {
+	var words []decode.Word
+	for _, w := range wordsOf(text) {
+		words = append(words, decode.Word{Word: asr.Word{Text: text[w.start:w.end]}})
+	}
+	_, found := decode.Unloop(words)
+	return found
 }
 
 // extends reports whether a text begins with whole words that are another text.

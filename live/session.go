@@ -49,9 +49,9 @@ type Options struct {
 	Voices []otograph.KnownVoice
 	// Revisable lets each Partial have all text that was recognized, although
 	// the next one may revise it. Otherwise a Partial has only the text on
-	// which two recognitions agree, three with Careful, one in a pause, and
-	// text only grows. Careful makes it later by the time of a recognition, and
-	// less often wrong.
+	// which two recognitions agree, three with Careful or in a last word of
+	// nearly the same sound, one in a pause, and text only grows. Careful makes
+	// it later by the time of a recognition, and less often wrong.
 	Revisable, Careful bool
 	// Silence is the pause, in seconds, that ends an utterance: 0.1 to 10; 0
 	// means 0.8 in the standard tier and 0.5 in the optimized one. Below 0.5 the
@@ -72,6 +72,10 @@ type Options struct {
 // too.
 var silences = map[spec.Tier]float64{spec.TierStandard: 0.8, spec.TierOptimized: 0.5}
 
+// sketchIdle is how often, in samples, an open utterance is recognized if no
+// session has other work.
+var sketchIdle = map[spec.Tier]int{spec.TierStandard: audio.SampleRate * 3 / 10, spec.TierOptimized: audio.SampleRate * 19 / 100}
+
 const (
 	// longestUtterance is the longest utterance, in samples; whisper's windows
 	// have 30 s.
@@ -81,11 +85,13 @@ const (
 	// around is the sound before and after an utterance that recognizers may
 	// read.
 	around = audio.SampleRate
-	// sketchEvery is how often an open utterance is recognized, sketchIdle how
-	// often if no session has other work, and leastSketch the least length of one.
+	// sketchEvery is how often an open utterance is recognized, and leastSketch
+	// the least length of one.
 	sketchEvery = audio.SampleRate * 2 / 5
-	sketchIdle  = audio.SampleRate * 3 / 10
 	leastSketch = audio.SampleRate / 2
+	// sameSound is the new sound below which a recognition may take the same part
+	// of a word for a word as the one before.
+	sameSound = audio.SampleRate * 3 / 10
 	// shortestPause is the least pause (seconds) at which the voice activity
 	// detector cuts an utterance of the longest length: one of its windows.
 	shortestPause = 0.031

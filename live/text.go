@@ -99,25 +99,23 @@ func (s *Session) sketch(u *utterance, resting bool, cores int) {
 }
 
 // show emits the Partial of a recognition, if there is something new. In a pause
-// no recognition has to agree: none would have more sound.
+// no recognition has to agree: none would have more sound. A text that loops is
+// none: the next one will have what was said.
 func (s *Session) show(u *utterance, text string, speech audio.Span, resting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if u.ended {
+	if u.ended || loops(text) {
 		return
 	}
 	next := text
 	if !s.opt.Revisable {
-		next = agreed(u.last, text)
-		if both := u.both; s.opt.Careful {
-			u.both, next = next, agreed(both, next)
-		}
-		if resting {
-			next = agreed(text, text)
+		next = agreed(text, text)
+		if !resting {
+			next = u.agreed(text, speech.End, s.opt.Careful)
 		}
 		next, _ = grown(u.shown, next)
 	}
-	u.last = text
+	u.earlier, u.last, u.end = u.last, text, speech.End
 	if next == u.shown {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/otograph/otograph/internal/system/cage"
@@ -56,9 +57,11 @@ func (s SandboxState) Strength() string {
 
 var versionLine = regexp.MustCompile(`^ffmpeg version (\S+)`)
 
-// Sandbox builds the sandbox once, starts ffmpeg in it to get its version, and
-// returns the state. It takes about a tenth of a second.
-func Sandbox() SandboxState { return sandbox(Options{}) }
+// Sandbox builds the sandbox, starts ffmpeg in it to get its version, and returns
+// the state. Only the first call of a process does so, in about a tenth of a second.
+func Sandbox() SandboxState { return builtOnce() }
+
+var builtOnce = sync.OnceValue(func() SandboxState { return sandbox(Options{}) })
 
 func sandbox(o Options) SandboxState {
 	bin, missing := findFFmpeg(o)

@@ -3,7 +3,7 @@
 package whispernet
 
 /*
-#cgo CFLAGS: -O3 -fno-strict-aliasing -Wall -Wno-unknown-pragmas
+#cgo CFLAGS: -O3 -g0 -fno-strict-aliasing -Wall -Wno-unknown-pragmas
 #cgo LDFLAGS: -lm
 #include <stdlib.h>
 #include "kernels.h"

@@ -40,10 +40,11 @@ PARALLEL ?= $$(n=$$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))); e
 # RACE is the race detector where it can find something. Two kinds of code run up
 # to ten times slower with it and share nothing with other goroutines: SQLite's C
 # code, in Go, whose locks order everything, and numeric kernels that compute on
-# the arrays of their caller. A package that synchronizes itself (sync.Map, an
-# atomic) must not be added: the detector would not see its order, and report
-# races that are none.
-UNWATCHED = modernc.org/sqlite/lib $(addprefix github.com/otograph/otograph/internal/engine/,ctc decode dsp wordtimes)
+# the arrays of their caller, among them Fourier transforms and the numbers of
+# Whisper files. A package that synchronizes itself (sync.Map, an atomic) must not
+# be added: the detector would not see its order, and report races that are none.
+UNWATCHED = modernc.org/sqlite/lib gonum.org/v1/gonum/dsp/fourier gonum.org/v1/gonum/dsp/fourier/internal/fftpack \
+  $(addprefix github.com/otograph/otograph/internal/,engine/ctc engine/decode engine/dsp engine/wordtimes files/ggmlfile)
 # Nothing reads the debug information of these test binaries; it takes a tenth of
 # the compiler's time.
 RACE = -race -gcflags=all=-dwarf=false $(foreach p,$(UNWATCHED),'-gcflags=$(p)=-race=false -dwarf=false')

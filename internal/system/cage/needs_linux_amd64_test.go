@@ -47,7 +47,10 @@ func TestFFmpegNeedsNoMore(t *testing.T) {
 		listed[uint64(r.call)] = true
 	}
 	seen := map[uint64]string{}
-	for _, file := range files {
+	for i, file := range files {
+		if testing.Short() && i%3 != 0 {
+			continue // in the short form, every third
+		}
 		traceCalls(t, seen, file, ffmpeg, "-hide_banner", "-nostdin", "-threads", "1", "-i", file, "-vn", "-c:a", "pcm_f32le", "-f", "matroska", "pipe:1")
 	}
 	require.Greater(t, len(seen), 15)

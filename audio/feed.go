@@ -23,24 +23,16 @@ const (
 )
 
 // feedEncodings are the encodings that NewFeed takes.
-var feedEncodings = []string{"s16le", "f32le", "mulaw", "alaw"}
+var feedEncodings = map[string]wavEncoding{"s16le": {tagPCM, 2}, "f32le": {tagFloat, 4}, "mulaw": {tagMuLaw, 1}, "alaw": {tagALaw, 1}}
 
 // NewFeed returns a converter of interleaved samples at a rate of 4 to 192 kHz,
 // in the encoding s16le, f32le, mulaw or alaw. Channels are averaged.
 func NewFeed(encoding string, rate, channels int) (*Feed, error) {
-	f := &Feed{channels: channels}
-	switch encoding {
-	case "s16le":
-		f.width, f.convert = 2, fromS16
-	case "f32le":
-		f.width, f.convert = 4, fromF32
-	case "mulaw":
-		f.width, f.convert = 1, fromTable(&muLaw)
-	case "alaw":
-		f.width, f.convert = 1, fromTable(&aLaw)
-	default:
-		return nil, fmt.Errorf("audio: encoding %q: expected one of %v", encoding, feedEncodings)
+	e, ok := feedEncodings[encoding]
+	if !ok {
+		return nil, fmt.Errorf("audio: encoding %q: expected one of [s16le f32le mulaw alaw]", encoding)
 	}
+	f := &Feed{channels: channels, width: e.width, convert: wavSamples[e].convert}
 	if rate < leastFeedRate || rate > mostFeedRate {
 		return nil, fmt.Errorf("audio: sample rate %d Hz: expected %d to %d Hz", rate, leastFeedRate, mostFeedRate)
 	}

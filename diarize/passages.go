@@ -80,16 +80,12 @@ func answered(ctx context.Context, e *Embeddings, parts []piece, centre matrix, 
 func (e *Embeddings) unknown(parts []piece, p piece) (out []piece) {
 	for _, s := range e.Speech {
 		inside := audio.Span{Start: max(s.Start, p.Start), End: min(s.End, p.End)}
-		if inside.Len() > 0 && len(runsWithin(partsFrom(parts, inside.Start), inside)) == 0 {
+		from := sort.Search(len(parts), func(i int) bool { return parts[i].End > inside.Start })
+		if inside.Len() > 0 && len(runsWithin(parts[from:], inside)) == 0 {
 			out = append(out, piece{inside, p.speaker})
 		}
 	}
 	return out
-}
-
-// partsFrom returns the pieces from the first one that ends after a sample.
-func partsFrom(parts []piece, at int) []piece {
-	return parts[sort.Search(len(parts), func(i int) bool { return parts[i].End > at }):]
 }
 
 // part returns the part of a stretch that is embedded.

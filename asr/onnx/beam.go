@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/otograph/otograph/asr"
 )
@@ -40,12 +39,7 @@ func candidates(list []int, row []float32, norm float64, blank int) []int {
 			list = append(list, id)
 		}
 	}
-	sort.Slice(list, func(i, j int) bool {
-		if row[list[i]] != row[list[j]] {
-			return row[list[i]] > row[list[j]]
-		}
-		return list[i] < list[j]
-	})
+	slices.SortFunc(list, func(a, b int) int { return cmp.Or(cmp.Compare(row[b], row[a]), cmp.Compare(a, b)) })
 	return list[:min(len(list), beamTokens)]
 }
 

@@ -75,7 +75,8 @@ func unroll(all map[string]onnxfile.Tensor) (front, cell []byte) {
 // build is Silero VAD v5 and v6: magnitudes of a spectrum, four
 // convolutions over its frames, an LSTM cell.
 func build(w *weights) (front, cell []byte) {
-	g := newFront()
+	g := &frontGraph{onnxfile.NewGraph()}
+	g.Input("input", onnxfile.Float32, "n", rowWidth)
 	x := g.magnitudes(w.get("stft.forward_basis_buffer", 2*bins, 1, frameSize))
 	t, channels := frames, bins
 	for i, c := range []layer{{out: 128, stride: 1}, {out: 64, stride: 2}, {out: 64, stride: 2}, {out: 128, stride: 1}} {
@@ -85,7 +86,9 @@ func build(w *weights) (front, cell []byte) {
 		x, t = g.convolve(x, t, c)
 		channels = c.out
 	}
-	return g.end(x), cellGraph(
+	g.Node("Reshape", []string{x, g.Ints(-1, 1, featureSize)}, []string{"features"})
+	g.Output("features", onnxfile.Float32, "n", 1, featureSize)
+	return g.Bytes(), cellGraph(
 		w.get("decoder.rnn.weight_ih", 4*featureSize, featureSize), w.get("decoder.rnn.weight_hh", 4*featureSize, featureSize),
 		w.get("decoder.rnn.bias_ih", 4*featureSize), w.get("decoder.rnn.bias_hh", 4*featureSize),
 		w.get("decoder.decoder.2.weight", 1, featureSize, 1), w.get("decoder.decoder.2.bias", 1))
@@ -93,12 +96,6 @@ func build(w *weights) (front, cell []byte) {
 
 // frontGraph is the graph of [n, 576] → features [n, 1, 128].
 type frontGraph struct{ *onnxfile.Graph }
-
-func newFront() *frontGraph {
-	g := &frontGraph{onnxfile.NewGraph()}
-	g.Input("input", onnxfile.Float32, "n", rowWidth)
-	return g
-}
 
 func (g *frontGraph) slice(x string, axis, from, to, step int64) string {
 	return g.Op("Slice", []string{x, g.Ints(from), g.Ints(to), g.Ints(axis), g.Ints(step)})
@@ -173,12 +170,6 @@ func (g *frontGraph) product(x string, in, out int, w []float32) string {
 // dense adds a product, a bias and ReLU.
 func (g *frontGraph) dense(x string, in, out int, w, bias []float32) string {
 	return g.Op("Relu", []string{g.Op("Gemm", []string{x, g.weights(in, out, w), g.Const(onnxfile.Floats([]int64{int64(out)}, bias...))})})
-}
-
-func (g *frontGraph) end(x string) []byte {
-	g.Node("Reshape", []string{x, g.Ints(-1, 1, featureSize)}, []string{"features"})
-	g.Output("features", onnxfile.Float32, "n", 1, featureSize)
-	return g.Bytes()
 }
 
 // cellGraph is the LSTM over consecutive windows and their probabilities:

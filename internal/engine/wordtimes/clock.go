@@ -109,8 +109,3 @@ func (c *clock) pause(k int) int {
 	}
 	return c.frames[k] - c.frames[k-1] - 1
 }
-
-// reading returns the amount of speech before an encoder position.
-func (c *clock) reading(position int) int {
-	return c.at[min(position*positionFrames, len(c.at)-1)]
-}

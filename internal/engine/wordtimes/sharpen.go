@@ -131,7 +131,7 @@ func countLetters(text string) (n float64) {
 // jump returns when the word before token t ends by the attention, before the
 // lag, by the clock. The token follows word i-1 or is the first of word i.
 func (s *sharpener) jump(begins []int, i, t int) int {
-	at := s.clock.reading(begins[t])
+	at := s.clock.at[min(begins[t]*positionFrames, len(s.clock.at)-1)]
 	if i > 0 && s.in.Words[i-1].Last+1 == t {
 		at += int(math.Round(ahead * s.pace * s.count[i-1]))
 	}

@@ -218,7 +218,7 @@ func TestSessionsAreTasks(t *testing.T) {
 func TestPriceOfLive(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := open(t, d)
-		_, err := w.Billing().SetPrices(t.Context(), billing.Prices{Standard: 60_000, Optimized: 60_000, Live: new(billing.Money(63))}, time.Time{}) // 0.0063 an hour
+		_, err := w.Billing().SetPrices(t.Context(), billing.Prices{Standard: 60_000, Optimized: 60_000, Live: new(billing.Money(7))}, time.Time{}) // 0.0007 an hour
 		require.NoError(t, err)
 		account := w.NewAccount("thrifty", 6)
 		for _, end := range []string{"orderly", "unpaid", "dead"} {
@@ -229,14 +229,14 @@ func TestPriceOfLive(t *testing.T) {
 			o := Order{ID: tasks.NewID(), Account: account, Store: true}
 			s := w.begin(t, o)
 			next, ended := listen(s)
-			minutes, charged := 1, billing.Money(1) // 63 / 60 = 1.05
+			minutes, charged := 9, billing.Money(1) // 7 / 60 × 9 = 1.05
 			require.NoError(t, speak(t, s, 60*minutes))
 			require.NoError(t, s.Commit(t.Context()))
 			next()
 			switch end {
 			case "unpaid":
 				charged = 5
-				assert.Equal(t, doors.Unpaid, reason(t, speak(t, s, 10*60))) // 5 min cost 5.25, 6 min 6.3
+				assert.Equal(t, doors.Unpaid, reason(t, speak(t, s, 100*60))) // 47 min cost 5.48, 48 min 5.6
 			case "dead":
 				w.kill()
 				<-ended
@@ -244,7 +244,7 @@ func TestPriceOfLive(t *testing.T) {
 			_, _ = s.Close()
 			_, bill := w.ReadResult(o.ID)
 			assert.Equal(t, charged, bill.Amount, end)
-			assert.Equal(t, billing.Money(63), bill.Detail.BasePricePerHour)
+			assert.Equal(t, billing.Money(7), bill.Detail.BasePricePerHour)
 			assert.Equal(t, before-charged, w.balance(t, account))
 			w.Exact()
 		}

@@ -62,10 +62,8 @@ func Cluster(ctx context.Context, e *Embeddings, opt ClusterOptions) (*Result, e
 		opt.SameSpeakerCosine = e.embedder.SameSpeaker()
 	}
 	opt = opt.filled()
-	if e.embedder != nil && !e.wide && samples(e.Speech) <= denseSpeech {
-		opt.cosines.one, opt.cosines.two = e.embedder.Cosines()
-	}
 	if e.embedder != nil {
+		opt.cosines.one, opt.cosines.two = e.embedder.Cosines()
 		opt.plda = e.embedder.PLDA()
 	}
 	sure := e

@@ -13,15 +13,15 @@ import (
 // one. Two groups are one voice by the ratio of the likelihoods of one mean and
 // two (P. Kenny, "Bayesian Speaker Verification with Heavy-Tailed Priors",
 // 2010, with the same variance in each direction). The constants were chosen on
-// 85 conversations of people, up to five minutes long; longer recordings have
-// the embedder's scale decided by their own windows (likeness.difference). See
-// docs/measurements/speakers.md.
+// 85 conversations of people, up to five minutes long, those of blocks on 15 of
+// four to fourteen minutes. See docs/measurements/speakers.md.
 const (
 	voiceDirections = 20.0 // dimensions in which voices differ
 	voiceSpread     = 0.5  // variance between voices, in units of the variance within one
 	windowWorth     = 0.6  // independent observations per window, because neighbors share sound
 	mostWorth       = 40.0 // independent observations of a voice: more windows have the same drift
 	manyWindows     = 90.0 // windows from which that bound falls in proportion: a longer recording drifts more
+	longWorth       = 11.0 // the least bound
 	leastEvidence   = -5.0 // log likelihood ratio from which two groups are one voice
 	usualPairs      = 60.0 // pairs of windows for which the stated cosine of two voices counts
 
@@ -30,6 +30,10 @@ const (
 	// windows: fewer clusters hold windows of two voices. Of a given number the
 	// error is less with fewer clusters.
 	evidenceClusters = 100
+	// blockwise is the number of windows above which evidence first finds the
+	// voices of blocks of some evidenceClusters windows. All windows of a long
+	// recording at once leave too many voices.
+	blockwise = 2 * evidenceClusters
 )
 
 // cosines are an embedder's Cosines.
@@ -44,6 +48,19 @@ type evidence struct {
 	settled int // the first groups, which are never joined with each other
 
 	observations, own []float64 // per group, from measure: its independent ones; its log likelihood as a voice
+}
+
+// evidenceOf returns groups for comparison: the sums of their windows' vectors,
+// their numbers of windows, and the usual cosines.
+func evidenceOf(sums [][]float32, size []float64, usual cosines) *evidence {
+	k := len(sums)
+	e := &evidence{alike: make([]float64, k*k), size: size, noise: noise(usual)}
+	for a, x := range sums {
+		for b, y := range sums {
+			e.alike[a*k+b] = float64(dot1(x, y))/(size[a]*size[b]) - usual.two
+		}
+	}
+	return e
 }
 
 // evidence returns the base clusters for comparison.
@@ -94,7 +111,7 @@ func parted(x matrix, windows []audio.Span, near [][]localWindow) (p pairs) {
 // measure updates the observations of the groups, and their likelihoods.
 func (e *evidence) measure() {
 	k := len(e.size)
-	most := mostWorth * min(1, manyWindows/floats.Sum(e.size))
+	most := max(mostWorth*min(1, manyWindows/floats.Sum(e.size)), longWorth)
 	e.observations, e.own = make([]float64, k), make([]float64, k)
 	for g, size := range e.size {
 		n := windowWorth * size
@@ -147,6 +164,25 @@ func (e *evidence) best() (next merge, ratio float64) {
 		}
 	}
 	return next, ratio
+}
+
+// groups joins the groups that are most likely one voice, until no two are and
+// at most most remain, and returns each one's group, named after one in it.
+func (e *evidence) groups(most int) []int {
+	group := counting(len(e.size))
+	for left := len(group); left > 1; left-- {
+		next, ratio := e.best()
+		if ratio < leastEvidence && left <= most {
+			break
+		}
+		e.join(next.a, next.b)
+		for i, g := range group {
+			if g == next.b {
+				group[i] = next.a
+			}
+		}
+	}
+	return group
 }
 
 // voices joins the base clusters step by step, the most likely pair first, and

@@ -2,12 +2,14 @@ package diarize
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/voices"
 )
 
 // TestVoicesByEvidence counts the voices of short recordings of an embedder that
@@ -42,6 +44,43 @@ func TestVoicesByEvidence(t *testing.T) {
 		}
 	}
 	assert.GreaterOrEqual(t, right, all-1, "of %d", all)
+}
+
+// TestVoicesOfLongRecordings counts the voices of seven blocks, and of 300 voices
+// finds as many as it may.
+func TestVoicesOfLongRecordings(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	x, truth := simulate(r, []int{300, 200, 120, 60}, simulated{low: 0.5, high: 0.6, common: 0.25})
+	for from := 0; from < x.n; from += 60 { // every minute or two each voice sounds a little different
+		var drift [4][]float64
+		for s := range drift {
+			drift[s] = gauss(r, make([]float64, x.dim))
+		}
+		for i := from; i < min(from+60, x.n); i++ {
+			for d := range x.row(i) {
+				x.row(i)[d] += float32(0.5 * drift[truth[i]][d])
+			}
+			voices.Normalize(x.row(i))
+		}
+	}
+	e := timeline(truth)
+	e.vectors = x
+	opt := DefaultOptions().ClusterOptions.filled()
+	opt.cosines = cosines{0.55, 0.25}
+	labels, k, err := label(t.Context(), e, opt)
+	require.NoError(t, err)
+	assert.Equal(t, 4, k)
+	assert.Greater(t, agreement(labels, truth), 0.95)
+	opt.NumSpeakers = 3
+	_, k, err = label(t.Context(), e, opt)
+	require.NoError(t, err)
+	assert.Equal(t, 3, k)
+	e.vectors, truth = simulate(r, slices.Repeat([]int{5}, 300), simulated{low: 0.8, high: 0.9})
+	many := timeline(truth)
+	many.vectors, opt.NumSpeakers, opt.MaxSpeakers = e.vectors, 0, 60
+	_, k, err = label(t.Context(), many, opt)
+	require.NoError(t, err)
+	assert.Equal(t, 60, k)
 }
 
 // TestPartedWindows reads the cosine of two voices off the windows that the

@@ -182,28 +182,12 @@ func (o *Online) group() {
 		sums, size, voice = append(sums, o.recent.vectors.row(i)), append(size, 1), append(voice, -1)
 	}
 	k := len(sums)
-	e := &evidence{alike: make([]float64, k*k), size: size, noise: noise(o.cosines), settled: settled}
-	for a, x := range sums {
-		for b, y := range sums {
-			e.alike[a*k+b] = float64(dot1(x, y))/(size[a]*size[b]) - o.cosines.two
-		}
-	}
+	e := evidenceOf(sums, size, o.cosines)
+	e.settled = settled
 	for g := range settled {
 		size[g] = min(size[g], settledWorth)
 	}
-	group := counting(k)
-	for left := k; left > 1; left-- {
-		next, ratio := e.best()
-		if ratio < leastEvidence && left <= o.most {
-			break
-		}
-		e.join(next.a, next.b)
-		for i, g := range group {
-			if g == next.b {
-				group[i] = next.a
-			}
-		}
-	}
+	group := e.groups(o.most)
 	o.keep(group[settled:], voice)
 	var list []onlineVoice
 	index := make([]int, k) // per group: of its voice in list, plus one

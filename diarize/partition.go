@@ -69,16 +69,10 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 	if most == 1 {
 		return make([]int, x.n), 1, nil
 	}
-	merges, err := averageLinkage(ctx, x, opt.Threads)
+	base, finest, err := baseClusters(ctx, x, windows, near, opt)
 	if err != nil {
 		return nil, 0, err
 	}
-	finest := most + spareClusters
-	if opt.cosines.one > 0 && opt.NumSpeakers == 0 {
-		finest = max(finest, evidenceClusters)
-	}
-	finest = min(finest, x.n)
-	base := cut(merges, x.n, finest)
 	s := newSums(x, base, finest)
 	s.compare(x, windows, near, opt)
 	group, k := s.choose(windows, opt, least, most)
@@ -92,6 +86,50 @@ func partitionExactly(ctx context.Context, x matrix, windows []audio.Span, near 
 		}
 	}
 	return labels, k, nil
+}
+
+// baseClusters returns each vector's base cluster, 0 … n−1: what average linkage
+// leaves, or the voices of a long recording's blocks, if the embedder states its
+// cosines.
+func baseClusters(ctx context.Context, x matrix, windows []audio.Span, near [][]localWindow, opt ClusterOptions) (base []int, n int, err error) {
+	least, most := opt.bounds(x.n)
+	if opt.cosines.one > 0 && x.n > blockwise {
+		if base, n = blocks(x, windows, near, opt.cosines); n >= least {
+			return base, n, ctx.Err()
+		}
+	}
+	merges, err := averageLinkage(ctx, x, opt.Threads)
+	if err != nil {
+		return nil, 0, err
+	}
+	n = most + spareClusters
+	if opt.cosines.one > 0 && opt.NumSpeakers == 0 {
+		n = max(n, evidenceClusters)
+	}
+	n = min(n, x.n)
+	return cut(merges, x.n, n), n, nil
+}
+
+// blocks returns the voices, numbered 0 … n−1, that evidence finds in blocks of
+// about evidenceClusters windows: at most spareClusters of each, so that the
+// voices of all blocks are few enough to compare.
+func blocks(x matrix, windows []audio.Span, near [][]localWindow, usual cosines) (voice []int, n int) {
+	s := sums{cosines: usual, parted: parted(x, windows, near)}
+	usual.two = s.twoVoices()
+	voice = make([]int, 0, x.n)
+	count := (x.n + evidenceClusters - 1) / evidenceClusters
+	for b := range count {
+		var block [][]float32
+		for i := x.n * b / count; i < x.n*(b+1)/count; i++ {
+			block = append(block, x.row(i))
+		}
+		group := byFirstAppearance(evidenceOf(block, slices.Repeat([]float64{1}, len(block)), usual).groups(spareClusters))
+		for _, g := range group {
+			voice = append(voice, n+g)
+		}
+		n += slices.Max(group) + 1
+	}
+	return voice, n
 }
 
 // choose picks the best union of base clusters.

@@ -121,9 +121,9 @@ func TestWindows(t *testing.T) {
 }
 
 func TestWideWindows(t *testing.T) {
-	w, s := windows([]audio.Span{span(0, 0.4), span(1, 2), span(3, 6), span(9, 10.6)}, 0.5, true)
-	assert.Equal(t, []audio.Span{span(1, 2), span(3, 4.5), span(4.5, 6), span(9, 9.8), span(9.8, 10.6)}, w)
-	assert.Equal(t, []int{1, 2, 2, 3, 3}, s)
+	w, s := windows([]audio.Span{span(0, 0.4), span(1, 2), span(3, 6), span(9, 11), span(12, 14.2)}, 0.5, true)
+	assert.Equal(t, []audio.Span{span(1, 2), span(3, 4.5), span(4.5, 6), span(9, 11), span(12, 13.1), span(13.1, 14.2)}, w)
+	assert.Equal(t, []int{1, 2, 2, 3, 4, 4}, s)
 	assert.Equal(t, span(1, 2), middle(w[0], middleSamples), "a short window is embedded whole")
 	assert.Equal(t, span(3.25, 4.25), middle(w[1], middleSamples))
 }

@@ -98,10 +98,6 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 			speech = solo
 		}
 	}
-	most := windowSamples
-	if out.wide {
-		most = middleSamples
-	}
 	spans, segment := windows(speech, opt.MinSegment, out.wide)
 	if len(spans) == 0 && len(speech) > 0 {
 		longest := 0
@@ -114,28 +110,23 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 			spans, segment = []audio.Span{speech[longest]}, []int{longest}
 		}
 	}
+	middles := make([]audio.Span, len(spans))
+	for i, s := range spans {
+		middles[i] = out.part(s, windowSamples)
+	}
+	vectors, err := out.embed(ctx, middles)
+	if err != nil {
+		return nil, err
+	}
 	dim := e.Dim()
 	data := make([]float32, 0, len(spans)*dim)
-	for from := 0; from < len(spans); from += embedAtOnce {
-		to := min(from+embedAtOnce, len(spans))
-		var middles []audio.Span
-		for _, s := range spans[from:to] {
-			middles = append(middles, middle(s, most))
+	for i, v := range vectors {
+		if !voices.Normalize(v) { // silence has no voice: treated like a segment that is too short
+			continue
 		}
-		vectors, err := out.embed(ctx, middles)
-		if err != nil {
-			return nil, err
-		}
-		for i, v := range vectors {
-			start := len(data)
-			data = append(data, v...)
-			if !voices.Normalize(data[start:]) { // silence has no voice: treated like a segment that is too short
-				data = data[:start]
-				continue
-			}
-			out.Windows = append(out.Windows, spans[from+i])
-			out.Segment = append(out.Segment, segment[from+i])
-		}
+		data = append(data, v...)
+		out.Windows = append(out.Windows, spans[i])
+		out.Segment = append(out.Segment, segment[i])
 	}
 	out.vectors = matrix{data: data, n: len(out.Windows), dim: dim}
 	return out, nil

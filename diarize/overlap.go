@@ -94,11 +94,11 @@ func localVoices(ctx context.Context, e *Embeddings, known []piece, centre matri
 		count(votes, t, known[first:], centre.n)
 		voices[i] = elect(votes, centre.n)
 		for local, s := range voices[i] {
-			if s >= 0 {
+			if s >= 0 || e.wide && t.apart(local, known[first:]) < leastOverlap {
 				continue
 			}
 			if span, ok := t.longest(local); ok && e.embedder != nil {
-				strangers, spans = append(strangers, stranger{i, local}), append(spans, middle(span, windowSamples))
+				strangers, spans = append(strangers, stranger{i, local}), append(spans, e.part(span, windowSamples))
 			}
 		}
 	}
@@ -144,6 +144,20 @@ func elect(votes []int, speakers int) (v voice) {
 		}
 		v[best/speakers] = best % speakers
 	}
+}
+
+// apart returns the samples of the tile's middle in which a local speaker is
+// active outside the known pieces.
+func (t tile) apart(local int, known []piece) (n int) {
+	for at := t.middle.Start; at < t.middle.End; at += sceneStep {
+		for len(known) > 0 && known[0].End <= at {
+			known = known[1:]
+		}
+		if t.at(at)>>local&1 != 0 && (len(known) == 0 || known[0].Start > at) {
+			n += sceneStep
+		}
+	}
+	return n
 }
 
 // longest returns the longest stretch of the tile's window in which a local

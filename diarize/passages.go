@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/voices"
 )
 
 // A passage of leastPassage to mostPassage samples has one speaker: the one
@@ -47,16 +48,17 @@ func answered(ctx context.Context, e *Embeddings, parts []piece, centre matrix, 
 		}
 		if p.runs = runsWithin(parts[at:], p.Span); len(p.runs) > 1 {
 			for _, r := range p.runs {
-				spans = append(spans, e.part(r.Span))
+				spans = append(spans, r.Span)
 			}
 		}
-		if p.Len() >= leastPassage && p.Len() <= mostPassage && (len(p.runs) > 1 || !e.wide || !e.ofOneVoice(p.Span)) {
+		short := p.Len() >= leastPassage && p.Len() <= mostPassage && (len(p.runs) > 1 || !e.wide || !e.ofOneVoice(p.Span))
+		if short && (len(p.runs) > 0 || len(e.unknown(parts, piece{Span: p.Span})) > 0) {
 			p.whole = len(spans)
-			spans = append(spans, e.part(p.Span))
+			spans = append(spans, p.Span)
 		}
 		list = append(list, p)
 	}
-	vectors, err := e.embed(ctx, spans)
+	vectors, err := e.passageVectors(ctx, spans)
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +77,46 @@ func answered(ctx context.Context, e *Embeddings, parts []piece, centre matrix, 
 	return joinTouching(parts), nil
 }
 
+// passageVectors returns the vectors of stretches, nil of those too short.
+// Where wide windows cover most of a stretch, theirs serve.
+func (e *Embeddings) passageVectors(ctx context.Context, spans []audio.Span) ([][]float32, error) {
+	out := make([][]float32, len(spans))
+	var rest []audio.Span
+	var index []int
+	for i, s := range spans {
+		if e.wide {
+			out[i] = e.mean(s)
+		}
+		if out[i] == nil && s.Len() >= leastPassage {
+			rest, index = append(rest, e.part(s, mostPassage)), append(index, i)
+		}
+	}
+	vectors, err := e.embed(ctx, rest)
+	for k, v := range vectors {
+		out[index[k]] = v
+	}
+	return out, err
+}
+
+// mean returns the mean of the windows' vectors in a stretch; nil if they cover
+// less than half of it.
+func (e *Embeddings) mean(s audio.Span) []float32 {
+	sum, covered := make([]float32, e.vectors.dim), 0
+	first := sort.Search(len(e.Windows), func(i int) bool { return e.Windows[i].End > s.Start })
+	for i := first; i < len(e.Windows) && e.Windows[i].Start < s.End; i++ {
+		n := min(s.End, e.Windows[i].End) - max(s.Start, e.Windows[i].Start)
+		for d, v := range e.vectors.row(i) {
+			sum[d] += v * float32(n)
+		}
+		covered += n
+	}
+	if 2*covered < s.Len() {
+		return nil
+	}
+	voices.Normalize(sum)
+	return sum
+}
+
 // unknown returns the stretches of speech in a passage, too short for a window,
 // that no piece has, as the passage's speaker's.
 func (e *Embeddings) unknown(parts []piece, p piece) (out []piece) {
@@ -86,14 +128,6 @@ func (e *Embeddings) unknown(parts []piece, p piece) (out []piece) {
 		}
 	}
 	return out
-}
-
-// part returns the part of a stretch that is embedded.
-func (e *Embeddings) part(s audio.Span) audio.Span {
-	if e.wide {
-		return middle(s, windowSamples)
-	}
-	return middle(s, mostPassage)
 }
 
 // runsWithin returns who speaks when in a passage, a piece per change.

@@ -77,6 +77,39 @@ func TestSentencesAreCutOnlyWithProof(t *testing.T) {
 	}
 }
 
+// TestPassagesHaveTheVectorsOfTheirWindows: where wide windows cover most of a
+// sentence, nothing is embedded again.
+func TestPassagesHaveTheVectorsOfTheirWindows(t *testing.T) {
+	made := &counted{Embedder: newMadeUp(2, []said{{span(0, 3), 0}, {span(3, 9), 1}}, 0.3)}
+	e := &Embeddings{embedder: made, pcm: silence(9), wide: true, Windows: []audio.Span{span(0, 1.5), span(1.5, 3), span(3, 4.5), span(4.5, 6)}, vectors: newMatrix(4, made.Dim())}
+	list, err := made.Embed(t.Context(), e.pcm, e.Windows)
+	require.NoError(t, err)
+	for i, v := range list {
+		copy(e.vectors.row(i), v)
+	}
+	centre := centroids(e.vectors, []int{0, 0, 1, 1}, 2)
+	for _, c := range []struct {
+		name     string
+		said     audio.Span
+		embedded int // samples
+	}{
+		{"within windows", span(3.2, 5.8), 0},
+		{"more within them than not", span(5, 6.9), 0},
+		{"mostly without", span(5, 7.5), middleSamples},
+		{"no speech", span(8.2, 8.9), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			made.samples = 0
+			got, err := answered(t.Context(), e, []piece{{span(0, 5.5), 0}, {span(5.5, 6), 1}}, centre, []audio.Span{c.said})
+			require.NoError(t, err)
+			assert.Equal(t, c.embedded, made.samples)
+			if c.said.Start < 8*audio.SampleRate {
+				assert.Equal(t, 1, runsWithin(got, c.said)[0].speaker)
+			}
+		})
+	}
+}
+
 // TestShortStretchesOfASentence: stretches of speech too short for a window
 // belong to the speaker of the sentence around them, unless a piece has them.
 func TestShortStretchesOfASentence(t *testing.T) {

@@ -9,6 +9,7 @@ const (
 	windowSamples = 3 * audio.SampleRate / 2
 	hopSamples    = windowSamples / 2
 	middleSamples = audio.SampleRate
+	soleSamples   = 2 * audio.SampleRate // a stretch up to that long is one wide window
 	denseSpeech   = 10 * 60 * audio.SampleRate
 )
 
@@ -16,7 +17,7 @@ const (
 // window long is one window; a longer one is cut every hop, and its last window
 // is moved back to be complete and end with the segment. segment[i] is the
 // index in speech of window i. Windows are ordered as segments are. Wide ones are
-// equal parts of a segment instead, of at most windowSamples.
+// equal parts of a segment instead, of at most windowSamples, or all of a short one.
 func windows(speech []audio.Span, minSegment float64, wide bool) (spans []audio.Span, segment []int) {
 	add := func(s, start, end int) {
 		spans = append(spans, audio.Span{Start: start, End: end})
@@ -29,22 +30,30 @@ func windows(speech []audio.Span, minSegment float64, wide bool) (spans []audio.
 		}
 		if wide {
 			n := (s.Len() + windowSamples - 1) / windowSamples
+			if s.Len() <= soleSamples {
+				n = 1
+			}
 			for k := range n {
 				add(i, s.Start+s.Len()*k/n, s.Start+s.Len()*(k+1)/n)
 			}
-			continue
-		}
-		if s.Len() <= windowSamples {
-			add(i, s.Start, s.End)
 			continue
 		}
 		start := s.Start
 		for ; start+windowSamples < s.End; start += hopSamples {
 			add(i, start, start+windowSamples)
 		}
-		add(i, s.End-windowSamples, s.End)
+		add(i, max(s.Start, s.End-windowSamples), s.End)
 	}
 	return spans, segment
+}
+
+// part returns the part of a stretch that is embedded: its middle, at most a
+// number of samples long, or middleSamples if the windows are wide.
+func (e *Embeddings) part(s audio.Span, most int) audio.Span {
+	if e.wide {
+		most = middleSamples
+	}
+	return middle(s, most)
 }
 
 // middle returns the middle of a stretch, at most a number of samples long.

@@ -25,6 +25,7 @@ type Claim struct {
 	Held *queue.Claim // the queue's claim, which fences the worker's writes
 	// Ignored lists stored options that this release does not know.
 	Ignored []string
+	Seconds float64 // length of the audio as it was probed, 0 if unknown
 
 	price int64 // id of the price list in force when the task was created
 }
@@ -82,8 +83,8 @@ func (s *core) readClaim(ctx context.Context, tx *sql.Tx, held *queue.Claim) (*C
 	c := &Claim{Held: held}
 	var options string
 	var err error
-	c.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+", COALESCE(audio_url, ''), COALESCE(audio_blob, ''), price_id, options FROM tasks WHERE id = $1", held.TaskID),
-		&c.URL, &c.Blob, &c.price, &options)
+	c.Task, err = scanTask(tx.QueryRowContext(ctx, "SELECT "+taskColumns+", COALESCE(audio_url, ''), COALESCE(audio_blob, ''), price_id, options, COALESCE(sound_seconds, 0) FROM tasks WHERE id = $1", held.TaskID),
+		&c.URL, &c.Blob, &c.price, &options, &c.Seconds)
 	if err != nil {
 		return c, err
 	}

@@ -245,7 +245,7 @@ func TestErrorMessages(t *testing.T) {
 			f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) {
 				c.RetryDelays, c.Logger = []time.Duration{}, slog.New(slog.NewTextHandler(&log, nil))
 			})
-			task := f.Add(nil)
+			task := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("x") })
 			stop := f.Start(1, worker.Config{Prober: c.prober, Engine: taskstest.EngineFunc(func(_ context.Context, job worker.Job) (tasks.Outcome, error) {
 				return tasks.Outcome{Seconds: 1}, c.run(job)
 			})})

@@ -62,6 +62,27 @@ var minuteSource = taskstest.DoerFunc(func(*http.Request) (*http.Response, error
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: 2048, Body: io.NopCloser(strings.NewReader(strings.Repeat("x", 2048)))}, nil
 })
 
+// countingProber counts its calls.
+type countingProber struct{ calls atomic.Int64 }
+
+func (p *countingProber) Probe(context.Context, string, string) (float64, error) {
+	p.calls.Add(1)
+	return 60, nil
+}
+
+// TestKnownLengthIsNotProbedAgain counts the worker's probes of uploads that the
+// service could probe, could not, and measured as too long to store.
+func TestKnownLengthIsNotProbedAgain(t *testing.T) {
+	for seconds, want := range map[float64]int64{60: 0, 0: 1, spec.MaxAudioSeconds: 1} {
+		f, p := taskstest.New(t, dbtest.SQLite(t, db.Options{})), &countingProber{}
+		task := f.Add(func(r *tasks.Request) { r.Audio, r.Seconds = f.Audio("audio"), seconds })
+		stop := f.Start(1, worker.Config{Engine: taskstest.Quick, Prober: p})
+		assert.Equal(t, tasks.StatusDone, f.WaitFor(task.ID).Status)
+		stop()
+		assert.Equal(t, want, p.calls.Load(), "%g s", seconds)
+	}
+}
+
 // TestPrepaidBalanceIsALimit submits 20 hours of audio with a balance of 0.2,
 // in every way that leaves the length unknown at that time, to workers that
 // learn it at different times. The short form has each way with one worker and

@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-const firstPause = 500 * time.Millisecond
+const firstPause = 250 * time.Millisecond
 
 // reportPause returns the pause after a report of a run that has lasted so
 // long: a twentieth of its time, so that a long run needs hardly more

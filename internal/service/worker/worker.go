@@ -288,8 +288,8 @@ func (w *Worker) transcribe(ctx context.Context, c *tasks.Claim, path string) (o
 	}
 	register, forgetRegister := w.register(c)
 	defer forgetRegister()
-	seconds := 0.0
-	if w.config.Prober != nil {
+	seconds := c.Seconds
+	if w.config.Prober != nil && (seconds == 0 || seconds >= spec.MaxAudioSeconds) { // more seconds are not stored
 		if seconds, err = w.config.Prober.Probe(ctx, path, c.AudioFilename); err != nil {
 			return outcome, err
 		}

@@ -2,8 +2,8 @@ package audio
 
 import "math"
 
-// PeaksPerSecond is the number of waveform peaks per second.
-const PeaksPerSecond = 50
+// peaksPerSecond is the number of waveform peaks per second.
+const peaksPerSecond = 50
 
 // Peaks returns the waveform of a recording, including its gaps (see Timeline):
 // one byte per fiftieth of a second, including the last partial one. Each byte
@@ -11,12 +11,12 @@ const PeaksPerSecond = 50
 // recording. Digital silence yields zeros. Five hours take 900,000 bytes and
 // about as long as reading the samples once.
 func (p *PCM) Peaks() []byte {
-	const each = SampleRate / PeaksPerSecond
+	const each = SampleRate / peaksPerSecond
 	loudest := float32(0)
 	length := p.timeline.End(p.Duration())
-	magnitudes := make([]float32, int(math.Ceil(length*PeaksPerSecond-1e-6)))
+	magnitudes := make([]float32, int(math.Ceil(length*peaksPerSecond-1e-6)))
 	for at := 0; at < p.Len(); at += each {
-		i := int(p.timeline.Start(float64(at)/SampleRate)*PeaksPerSecond + 1e-6)
+		i := int(p.timeline.Start(float64(at)/SampleRate)*peaksPerSecond + 1e-6)
 		i = min(i, len(magnitudes)-1)
 		for _, s := range p.Samples(at, at+each) {
 			magnitudes[i] = max(magnitudes[i], s, -s)

@@ -14,18 +14,18 @@ func TestPeaks(t *testing.T) {
 	assert.Equal(t, []byte{128, 255, 0, 64}, FromSamples(samples).Peaks())
 	assert.Equal(t, []byte{0}, FromSamples(make([]float32, 1)).Peaks(), "silence")
 	assert.Empty(t, FromSamples(nil).Peaks())
-	assert.Len(t, FromSamples(make([]float32, 10*SampleRate)).Peaks(), 10*PeaksPerSecond)
+	assert.Len(t, FromSamples(make([]float32, 10*SampleRate)).Peaks(), 10*peaksPerSecond)
 
 	long := make([]float32, 10*SampleRate)
 	for i := range long[:SampleRate] { // a second of a negative half, then silence
 		long[i] = -0.5
 	}
 	long[5*SampleRate+3] = 0.25
-	want := make([]byte, 10*PeaksPerSecond)
-	for i := range PeaksPerSecond {
+	want := make([]byte, 10*peaksPerSecond)
+	for i := range peaksPerSecond {
 		want[i] = 255
 	}
-	want[5*PeaksPerSecond] = 128
+	want[5*peaksPerSecond] = 128
 	assert.Equal(t, want, FromSamples(long).Peaks())
 	assert.Equal(t, make([]byte, 50), FromSamples(make([]float32, SampleRate)).Peaks(), "silence")
 	assert.Equal(t, []byte{255}, FromSamples([]float32{1}).Peaks(), "a recording shorter than a stretch")

@@ -109,8 +109,8 @@ func TestPeaksHaveGaps(t *testing.T) {
 	pcm := FromSamples(samples)
 	pcm.timeline = Timeline{{SampleRate, 3}}
 	peaks := pcm.Peaks()
-	assert.Len(t, peaks, 4*PeaksPerSecond)
+	assert.Len(t, peaks, 4*peaksPerSecond)
 	for i, p := range peaks {
-		assert.Equal(t, i < PeaksPerSecond || i >= 3*PeaksPerSecond, p == 255, "%d", i)
+		assert.Equal(t, i < peaksPerSecond || i >= 3*peaksPerSecond, p == 255, "%d", i)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -86,5 +85,5 @@ func tail(line string) string {
 	if n := utf8.RuneCountInString(line); err == nil && n >= width && width > 2 {
 		return "…" + string([]rune(line)[n-width+2:])
 	}
-	return strings.TrimSpace(fmt.Sprint(line))
+	return strings.TrimSpace(line)
 }

@@ -2,6 +2,7 @@ package doors
 
 import (
 	"context"
+	"strings"
 
 	"github.com/coder/websocket"
 )
@@ -41,12 +42,5 @@ func (w WebSocket) Close(code int, reason string) error {
 
 // shorten returns the longest beginning of a text that fits a close frame.
 func shorten(text string) string {
-	if len(text) <= longestReason {
-		return text
-	}
-	n := longestReason
-	for n > 0 && text[n]&0xc0 == 0x80 { // not the first byte of a character
-		n--
-	}
-	return text[:n]
+	return strings.ToValidUTF8(text[:min(len(text), longestReason)], "")
 }

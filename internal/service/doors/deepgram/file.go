@@ -87,7 +87,6 @@ func (q *Query) Response(request string, created time.Time, result spec.Result) 
 var errorCodes = map[int]string{
 	http.StatusBadRequest: "Bad Request", http.StatusUnauthorized: "INVALID_AUTH", http.StatusPaymentRequired: "ASR_PAYMENT_REQUIRED",
 	http.StatusForbidden: "INSUFFICIENT_PERMISSIONS", http.StatusRequestEntityTooLarge: "PAYLOAD_TOO_LARGE",
-	http.StatusUnsupportedMediaType: "UNSUPPORTED_MEDIA_TYPE", http.StatusTooManyRequests: "TOO_MANY_REQUESTS",
 }
 
 // NewErrorBody returns the response to a request that failed with a status.

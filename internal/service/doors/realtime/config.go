@@ -69,11 +69,6 @@ func defaults() config {
 	return c
 }
 
-func (c config) clone() config {
-	c.transcription, c.detection = copied(c.transcription), copied(c.detection)
-	return c
-}
-
 // copied returns a copy that shares no memory: update decodes into it.
 func copied[T any](p *T) *T {
 	data, _ := json.Marshal(p)
@@ -204,7 +199,7 @@ func (c *config) complete(models Models) error {
 		ms, ok := eager[d.Eagerness]
 		switch {
 		case d.Type == "server_vad":
-			ms = cmp.Or(deref(d.Silence), defaultSilence)
+			ms = cmp.Or(*cmp.Or(d.Silence, new(0.0)), defaultSilence)
 		case d.Type != "semantic_vad" || !ok:
 			return wrongValue("session.audio.input.turn_detection.type", "turn_detection: must be server_vad or semantic_vad, with an eagerness of low, medium, high or auto, or null")
 		}
@@ -238,13 +233,6 @@ func (c *config) completeFormat(f *doors.Format) error {
 		return wrongValue("session.audio.input.format.rate", "format.rate: must be 8000 to 48000 Hz, not %d", f.Rate)
 	}
 	return nil
-}
-
-func deref(p *float64) float64 {
-	if p == nil {
-		return 0
-	}
-	return *p
 }
 
 // session returns the session of an event.

@@ -165,7 +165,8 @@ func decoded(audio *string) ([]doors.Action, error) {
 
 // update takes a session.update.
 func (d *Door) update(session json.RawMessage) (actions []doors.Action, replies [][]byte, err error) {
-	next := d.config.clone()
+	next := d.config
+	next.transcription, next.detection = copied(next.transcription), copied(next.detection)
 	if err := next.update(session, d.models); err != nil {
 		return nil, nil, err
 	}

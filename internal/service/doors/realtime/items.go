@@ -159,7 +159,7 @@ func (it *item) record(transcript any) doors.Object {
 func (d *Door) progress(it *item) (out [][]byte) {
 	text, done := "", it.committed
 	var segments []spec.Segment
-	var languages []string
+	languages := []map[string]string{}
 	for _, u := range it.list {
 		text += spec.Separated(text, u.text)
 		if u.final == nil {
@@ -167,8 +167,8 @@ func (d *Door) progress(it *item) (out [][]byte) {
 			break // later texts wait for the rest of this one
 		}
 		segments = append(segments, u.final.Segments...)
-		if l := u.final.Language; l != "" && u.text != "" && !slices.Contains(languages, l) {
-			languages = append(languages, l)
+		if l := u.final.Language; l != "" && u.text != "" && !slices.ContainsFunc(languages, func(c map[string]string) bool { return c["code"] == l }) {
+			languages = append(languages, map[string]string{"code": l})
 		}
 	}
 	transcript := func(kind string, fields doors.Object) {
@@ -187,12 +187,7 @@ func (d *Door) progress(it *item) (out [][]byte) {
 			transcript("segment", doors.Object{"id": fmt.Sprintf("seg_%d", s.ID), "text": s.Text, "speaker": s.Speaker, "start": s.Start, "end": s.End})
 		}
 	}
-	fields := doors.Object{"transcript": text, "usage": doors.Object{"type": "duration", "seconds": math.Round(100*it.seconds) / 100}}
-	codes := []map[string]string{}
-	for _, l := range languages {
-		codes = append(codes, map[string]string{"code": l})
-	}
-	fields["languages"] = codes
+	fields := doors.Object{"transcript": text, "languages": languages, "usage": doors.Object{"type": "duration", "seconds": math.Round(100*it.seconds) / 100}}
 	if slices.Contains(d.config.include, "item.input_audio_transcription.logprobs") {
 		fields["logprobs"] = openai.Logprobs(segments)
 	}

@@ -51,8 +51,7 @@ func answered(ctx context.Context, e *Embeddings, parts []piece, centre matrix, 
 				spans = append(spans, r.Span)
 			}
 		}
-		short := p.Len() >= leastPassage && p.Len() <= mostPassage && (len(p.runs) > 1 || !e.wide || !e.ofOneVoice(p.Span))
-		if short && (len(p.runs) > 0 || len(e.unknown(parts, piece{Span: p.Span})) > 0) {
+		if p.Len() >= leastPassage && p.Len() <= mostPassage && (len(p.runs) > 0 || len(e.unknown(parts, piece{Span: p.Span})) > 0) {
 			p.whole = len(spans)
 			spans = append(spans, p.Span)
 		}
@@ -184,13 +183,6 @@ func proves(v []float32, centre matrix, speaker int) bool {
 		}
 	}
 	return true
-}
-
-// ofOneVoice reports whether the segmenter hears one voice through a passage.
-func (e *Embeddings) ofOneVoice(p audio.Span) bool {
-	const slack = audio.SampleRate / 10
-	i := sort.Search(len(e.Speech), func(i int) bool { return e.Speech[i].End+slack >= p.End })
-	return i < len(e.Speech) && e.Speech[i].Start <= p.Start+slack
 }
 
 // give returns the pieces with the speech in a span given to a speaker.

@@ -3,6 +3,7 @@ package audio
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 )
 
@@ -47,8 +48,8 @@ func NewResampler(from, to int) (*Resampler, error) {
 	if from <= 0 || to <= 0 || from > maxRate || to > maxRate {
 		return nil, fmt.Errorf("audio: resample from %d Hz to %d Hz: expected rates from 1 to %d Hz", from, to, maxRate)
 	}
-	g := gcd(from, to)
-	r := &Resampler{up: to / g, down: from / g}
+	ratio := big.NewRat(int64(from), int64(to))
+	r := &Resampler{up: int(ratio.Denom().Int64()), down: int(ratio.Num().Int64())}
 	if from == to {
 		return r, nil
 	}
@@ -198,11 +199,4 @@ func bessel0(x float64) float64 {
 		sum += term
 	}
 	return sum
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }

@@ -63,14 +63,6 @@ func selected(all [][]localWindow, number []int) [][]localWindow {
 	return out
 }
 
-// tally counts a tile's windows by local speaker and base cluster.
-func (s *sums) tally(tile []localWindow, counts []int) {
-	clear(counts)
-	for _, n := range tile {
-		counts[n.local*len(s.count)+s.base[n.window]]++
-	}
-}
-
 // cooccurrence counts, for each pair of base clusters, the windows that are
 // different voices in one tile: per tile and pair of local speakers the smaller
 // number. It returns nil without a segmenter.
@@ -81,7 +73,10 @@ func (s *sums) cooccurrence(all [][]localWindow) []float64 {
 	k := len(s.count)
 	out, counts := make([]float64, k*k), make([]int, maxLocal*k)
 	for _, tile := range all {
-		s.tally(tile, counts)
+		clear(counts)
+		for _, n := range tile {
+			counts[n.local*k+s.base[n.window]]++
+		}
 		for a := range maxLocal {
 			for b := range maxLocal {
 				if a == b {

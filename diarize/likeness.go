@@ -101,13 +101,10 @@ func (s *sums) likeness(group []int, n int) likeness {
 // doubtful reports whether group g is small and its windows are less similar
 // than a voice's usually are.
 func (l likeness) doubtful(g int, usual float64) bool {
-	if !l.small(g) {
-		return false
-	}
 	all := floats.Sum(l.sizes)
 	at := g*len(l.sizes) + g
 	pairs := l.pairs[at] / 2
-	return l.cosine[at]*pairs < leastLikeness*usual*(pairs+math.Floor(all/windowsPerOutlier))
+	return l.sizes[g] < smallGroup*all && l.cosine[at]*pairs < leastLikeness*usual*(pairs+math.Floor(all/windowsPerOutlier))
 }
 
 // difference returns how much less similar windows of groups g and h are to
@@ -129,6 +126,3 @@ func (l likeness) difference(g, h int) float64 {
 	noise := max(1-l.usual, 0.01) / max(l.usual, 0.01)
 	return (1 - l.cosine[g*n+h]/within) / noise / (1 + fewer/min(l.sizes[g], l.sizes[h]))
 }
-
-// small reports whether a group has to prove that it is a voice.
-func (l likeness) small(g int) bool { return l.sizes[g] < smallGroup*floats.Sum(l.sizes) }

@@ -93,7 +93,7 @@ var families = []family{
 		in("input", "h", "c"), out("speech_probs", "hn", "cn")),
 	refused("ten-vad: Silero VAD is supported", named("ten-vad")),
 	refused("ten-vad: Silero VAD is supported",
-		in("input_1", "input_2", "input_3", "input_6", "input_7"), dimension("input_1", 2, 41)),
+		in("input_1", "input_2", "input_3", "input_6", "input_7"), input("input_1", func(v Port) bool { return v.Rank() > 2 && v.Shape[2] == 41 })),
 
 	// Streaming exports, which take pieces with the previous one's state.
 	refused("a streaming NeMo model (it takes the caches of the piece before): expected the offline export",
@@ -283,11 +283,6 @@ func outRank(output string, n int) condition {
 		v, ok := onnxfile.Find(g.Outputs, output)
 		return ok && v.Rank() == n
 	}
-}
-
-// dimension requires that a dimension of an input is n.
-func dimension(name string, axis int, n int64) condition {
-	return input(name, func(v Port) bool { return v.Rank() > axis && v.Shape[axis] == n })
 }
 
 // shape requires that the only input is of floats of this shape; -1 is any.

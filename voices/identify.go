@@ -51,12 +51,6 @@ type person struct {
 	not  [][]float32 // Voice.Denied
 }
 
-// denies reports whether a vector with a cosine to the person's is more like one
-// that was denied.
-func (p person) denies(x []float32, cosine float64) bool {
-	return slices.ContainsFunc(p.not, func(y []float32) bool { return float64(dot(x, y)) > cosine })
-}
-
 // people returns the voices of a model.
 func (r *Register) people(model string) (out []person) {
 	for _, v := range r.Voices {
@@ -114,7 +108,8 @@ func (r *Register) Identify(model string, speakers []spec.SpeakerEmbedding, alik
 				continue
 			}
 			c := float64(dot(s.Embedding, p.mean))
-			if c > best && !p.denies(s.Embedding, c) {
+			denied := func(x []float32) bool { return float64(dot(s.Embedding, x)) > c }
+			if c > best && !slices.ContainsFunc(p.not, denied) {
 				best, second, who = c, max(best, second), j
 			} else {
 				second = max(second, c)

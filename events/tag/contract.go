@@ -75,7 +75,7 @@ func (d *demand) takes(g *ort.Graph, in ort.Info) bool {
 		return false
 	}
 	return in.Rank() < 0 || slices.ContainsFunc(d.shapes, func(shape []int64) bool {
-		return slices.EqualFunc(in.Shape, shape, func(dim, n int64) bool { return n < 0 || fits(dim, n) })
+		return slices.EqualFunc(in.Shape, shape, func(dim, n int64) bool { return n < 0 || dim < 0 || dim == n })
 	})
 }
 
@@ -139,6 +139,3 @@ func scores(g *ort.Graph, classes int) (ort.Info, bool) {
 	}
 	return ort.Info{}, false
 }
-
-// fits reports whether a dimension is n or free.
-func fits(dim, n int64) bool { return dim == n || dim < 0 }

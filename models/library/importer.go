@@ -76,7 +76,10 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 		from.dir = source
 	case isArchive:
 		defer os.RemoveAll(s.unpacked())
-		if err := s.unpack(ctx, source); err != nil {
+		if err := emptyDir(s.unpacked()); err != nil {
+			return nil, err
+		}
+		if err := unpackModel(ctx, source, s.unpacked(), worthUnpacking); err != nil {
 			return nil, err
 		}
 		from.dir, from.base, from.unpacked = s.unpacked(), archive, true
@@ -176,13 +179,6 @@ func (s *Store) importAll(ctx context.Context, source string, from origin, o Imp
 
 // unpacked returns the folder for the files of an archive.
 func (s *Store) unpacked() string { return filepath.Join(s.Dir, partials, "unpacked") }
-
-func (s *Store) unpack(ctx context.Context, archive string) error {
-	if err := emptyDir(s.unpacked()); err != nil {
-		return err
-	}
-	return unpackModel(ctx, archive, s.unpacked(), worthUnpacking)
-}
 
 // archiveStem returns the name of an archive that Import unpacks without its
 // extension; ok is false for any other file.

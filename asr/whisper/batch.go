@@ -79,7 +79,11 @@ func (c *cpu) decode(ctx context.Context, jobs []*job, opt asr.Options, done fun
 	b := &batch{cpu: c, jobs: jobs, stop: new(whispernet.Stop), done: done}
 	b.next.Store(int64(len(jobs) - left))
 	defer context.AfterFunc(ctx, b.stop.Now)()
-	workers, threads := teams(left, max(opt.Parallel, 1))
+	cores := max(opt.Parallel, 1)
+	workers, threads := teams(left, cores)
+	if opt.Settled != nil && left > cores {
+		workers, threads = cores, 1 // windows apart cost less than one with several threads
+	}
 	open := windowsEach(left, workers, c.model.WindowBytes())
 	if opt.Settled != nil {
 		open = max(1, min(open, left/workers/evenShare))

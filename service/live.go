@@ -20,9 +20,8 @@ func (s *Service) openLive() (*sessions.Sessions, error) {
 	if l.Process.N <= 0 {
 		return nil, nil
 	}
-	supervisor, err := worker.NewSupervisor(s.state.Tasks.Runs, worker.SupervisorConfig{
-		Command: l.Process.Command, Fallback: l.Process.Fallback, Env: l.Process.Env, N: 1, Stdout: os.Stderr, Stderr: os.Stderr, Version: s.config.Version, Start: s.config.StallTimeout,
-	})
+	l.Process.N = 1
+	supervisor, err := s.processes(l.Process, 0)
 	if err != nil {
 		return nil, err
 	}

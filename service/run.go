@@ -88,14 +88,19 @@ func (s *Service) supervisor() (runner, error) {
 	if w.N <= 0 {
 		return nil, nil
 	}
-	supervisor, err := worker.NewSupervisor(s.state.Tasks.Runs, worker.SupervisorConfig{
-		Command: w.Command, Fallback: w.Fallback, Env: w.Env, N: w.N, Stdout: os.Stderr, Stderr: os.Stderr, Version: s.config.Version, Grace: s.config.Grace, Start: s.config.StallTimeout,
-	})
+	supervisor, err := s.processes(w, s.config.Grace)
 	if err != nil {
 		return nil, err
 	}
 	s.counts.Restarts(supervisor.Restarts)
 	return supervisor, nil
+}
+
+// processes returns the supervisor of processes that may take grace to end.
+func (s *Service) processes(w Workers, grace time.Duration) (*worker.Supervisor, error) {
+	return worker.NewSupervisor(s.state.Tasks.Runs, worker.SupervisorConfig{
+		Command: w.Command, Fallback: w.Fallback, Env: w.Env, N: w.N, Stdout: os.Stderr, Stderr: os.Stderr, Version: s.config.Version, Grace: grace, Start: s.config.StallTimeout,
+	})
 }
 
 // worker returns the part that runs tasks here, nil without an engine.

@@ -41,12 +41,6 @@ type pacedBody struct {
 	dead  bool // reading failed: the connection cannot be used again
 }
 
-func newPacedBody(r io.ReadCloser, ctl *http.ResponseController, grace time.Duration, rate int64) *pacedBody {
-	b := &pacedBody{r: r, ctl: ctl, start: time.Now(), grace: grace, rate: rate}
-	b.extend()
-	return b
-}
-
 // extend sets the deadline for the bytes received so far.
 func (b *pacedBody) extend() {
 	limit := b.start.Add(b.grace + time.Duration(float64(b.got)/float64(b.rate)*float64(time.Second)))

@@ -50,7 +50,8 @@ func (s *Server) untilAllowed(ctx context.Context, limit time.Duration, try func
 	defer timer.Stop()
 	for {
 		err := try()
-		if !beyondLimits(err) {
+		refused, ok := errors.AsType[*apiError](err)
+		if !errors.Is(err, billing.ErrConcurrencyLimit) && !(ok && refused.Code == codeRateLimited) {
 			return err
 		}
 		select {
@@ -72,12 +73,6 @@ func (s *Server) admitInTurn(r *request) (leave func(), err error) {
 		return err
 	})
 	return leave, err
-}
-
-// beyondLimits reports whether a request was refused for the account's limits.
-func beyondLimits(err error) bool {
-	e, ok := errors.AsType[*apiError](err)
-	return errors.Is(err, billing.ErrConcurrencyLimit) || ok && e.Code == codeRateLimited
 }
 
 // createInOrder creates the task of a request. Requests of an account with too

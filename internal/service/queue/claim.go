@@ -175,7 +175,8 @@ func (q *Queue) claimWaiting(lane, modelSet string) claimFunc {
 			}
 			// Its tasks are being claimed or canceled: try the next account, and
 			// this one afterwards.
-			if err := q.recount(ctx, tx, lane, c.AccountID); err != nil {
+			if err := db.Do(ctx, tx, `UPDATE lane_accounts SET waiting = (SELECT COUNT(*) FROM tasks WHERE lane = $1 AND account_id = $2 AND phase = 'queued')
+				WHERE lane = $1 AND account_id = $2`, lane, c.AccountID); err != nil {
 				return err
 			}
 		}

@@ -93,13 +93,6 @@ func (q *Queue) count(ctx context.Context, tx *sql.Tx, r Ref, change int) error 
 		ON CONFLICT (lane, account_id) DO UPDATE SET waiting = lane_accounts.waiting + excluded.waiting`, r.Lane, r.AccountID, change)
 }
 
-// recount sets the number of an account's queued tasks to the actual one. The
-// caller has locked the account's row.
-func (q *Queue) recount(ctx context.Context, tx *sql.Tx, lane, account string) error {
-	return db.Do(ctx, tx, `UPDATE lane_accounts SET waiting = (SELECT COUNT(*) FROM tasks WHERE lane = $1 AND account_id = $2 AND phase = 'queued')
-		WHERE lane = $1 AND account_id = $2`, lane, account)
-}
-
 // Wake notifies idle workers that a task can be claimed.
 func (q *Queue) Wake(ctx context.Context) { q.config.DB.Notify(ctx, wakeChannel) }
 

@@ -31,16 +31,13 @@ var ErrTextDelivered = errors.New("part of the text has been delivered")
 //
 // Cancel is for operators and checks no account.
 func (s *Operators) Cancel(ctx context.Context, id string) (Task, error) {
-	return s.cancel(ctx, id, canceledMessage, func(*sql.Tx, *row) error { return nil })
+	return s.cancel(ctx, "", id, canceledMessage, func(*sql.Tx, *row) error { return nil })
 }
 
 // Withdraw cancels a task for its owner, as long as no sentence has been
 // reported, and never a live session. Errors wrap ErrNotFound, ErrFinal, ErrForbidden or ErrTextDelivered.
 func (s *Owners) Withdraw(ctx context.Context, account, id string) (Task, error) {
-	return s.cancel(ctx, id, withdrawnMessage, func(tx *sql.Tx, r *row) error {
-		if r.AccountID != account {
-			return fmt.Errorf("%w: %s", ErrForbidden, id)
-		}
+	return s.cancel(ctx, account, id, withdrawnMessage, func(tx *sql.Tx, r *row) error {
 		var delivered int
 		err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM live_segments WHERE task_id = $1", id).Scan(&delivered)
 		if err == nil && (delivered > 0 || r.Extras.Live) {
@@ -54,10 +51,7 @@ func (s *Owners) Withdraw(ctx context.Context, account, id string) (Task, error)
 // to the last reported sentence is charged, at the price of the cheapest tier
 // that may have run. Errors wrap ErrNotFound, ErrFinal or ErrForbidden.
 func (s *Owners) Leave(ctx context.Context, account, id string) (Task, error) {
-	return s.cancel(ctx, id, leftMessage, func(tx *sql.Tx, r *row) error {
-		if r.AccountID != account {
-			return fmt.Errorf("%w: %s", ErrForbidden, id)
-		}
+	return s.cancel(ctx, account, id, leftMessage, func(tx *sql.Tx, r *row) error {
 		if r.Final() {
 			return nil // cancel refuses it
 		}
@@ -93,9 +87,13 @@ func cheapest(prices billing.Prices, tiers []spec.Tier) spec.Tier {
 	return tiers[0]
 }
 
-// cancel ends a task that is not final, unless first returns an error.
-func (s *core) cancel(ctx context.Context, id, message string, first func(*sql.Tx, *row) error) (Task, error) {
+// cancel ends a task of an account ("" for any) that is not final, unless first
+// returns an error.
+func (s *core) cancel(ctx context.Context, account, id, message string, first func(*sql.Tx, *row) error) (Task, error) {
 	t, err := s.change(ctx, "cancel", id, func(tx *sql.Tx, r row) error {
+		if account != "" && r.AccountID != account {
+			return fmt.Errorf("%w: %s", ErrForbidden, id)
+		}
 		if err := first(tx, &r); err != nil {
 			return err
 		}

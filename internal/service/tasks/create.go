@@ -120,7 +120,12 @@ func (s *core) create(ctx context.Context, requests []Request, idem Idempotency,
 		return nil, false, s.wrap("create", err)
 	}
 	if !replayed {
-		s.accepted(ctx, account, items)
+		s.queue.Wake(ctx)
+	}
+	for _, item := range items {
+		if item.Task != nil && !replayed {
+			s.Config.Logger.InfoContext(ctx, "task accepted", "task", item.Task.ID, "account", account, "source", item.Task.AudioSourceType, "batch", item.Task.BatchMode)
+		}
 	}
 	return items, replayed, nil
 }
@@ -169,16 +174,6 @@ func (s *core) insertAll(ctx context.Context, tx *sql.Tx, requests []Request, id
 		}
 	}
 	return items, nil
-}
-
-// accepted logs new tasks and wakes workers.
-func (s *core) accepted(ctx context.Context, account string, items []Item) {
-	s.queue.Wake(ctx)
-	for _, item := range items {
-		if item.Task != nil {
-			s.Config.Logger.InfoContext(ctx, "task accepted", "task", item.Task.ID, "account", account, "source", item.Task.AudioSourceType, "batch", item.Task.BatchMode)
-		}
-	}
 }
 
 // firstPrice returns the price to hold for a task before its audio is probed.

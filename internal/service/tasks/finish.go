@@ -158,7 +158,7 @@ func (s *core) end(ctx context.Context, tx *sql.Tx, r row, how Ending, message s
 	case EndPermanent:
 		return s.finalize(ctx, tx, r, StatusFailed, message)
 	case EndOutage:
-		pause := outagePause(r.attempt - r.failures)
+		pause := min(time.Second<<min(max(r.attempt-r.failures-1, 0), 6), time.Minute) // 1 to 60 s
 		s.Config.Logger.WarnContext(ctx, "task delayed by a failure of the service", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "retry_in", pause.String())
 		return s.queue.Delay(ctx, tx, r.ref(), pause)
 	case EndHandedBack, EndInterrupted:
@@ -201,11 +201,6 @@ func (s *core) end(ctx context.Context, tx *sql.Tx, r row, how Ending, message s
 	}
 	s.Config.Logger.WarnContext(ctx, "attempt failed", "task", r.ID, "account", r.AccountID, "attempt", r.attempt, "failures", r.failures, "retry_in", delay.String(), "cause", how.String())
 	return nil
-}
-
-// outagePause returns the pause after the n-th uncounted attempt: 1 to 60 s.
-func outagePause(n int64) time.Duration {
-	return min(time.Second<<min(max(n-1, 0), 6), time.Minute)
 }
 
 // finalize moves a task whose row is locked to a final state, with its hold,

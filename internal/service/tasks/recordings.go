@@ -16,10 +16,11 @@ import (
 // io.ReadSeekCloser; a read after a seek opens the file there.
 type Audio struct {
 	Task Task
+	Size int64 // bytes
 
-	at, size int64
-	open     func(offset int64) (io.ReadCloser, error)
-	file     io.ReadCloser // nil before the first read and after a seek
+	at   int64
+	open func(offset int64) (io.ReadCloser, error)
+	file io.ReadCloser // nil before the first read and after a seek
 }
 
 // Audio opens the recording of a task. The service keeps it until the task is
@@ -33,15 +34,12 @@ func (s *Owners) Audio(ctx context.Context, account, id string) (*Audio, error) 
 	if key == "" || t.AudioSize == nil {
 		return nil, fmt.Errorf("%w: %s", ErrNoAudio, id)
 	}
-	return &Audio{Task: t, size: *t.AudioSize, open: func(offset int64) (io.ReadCloser, error) { return s.Config.Blobs.OpenAt(ctx, key, offset) }}, nil
+	return &Audio{Task: t, Size: *t.AudioSize, open: func(offset int64) (io.ReadCloser, error) { return s.Config.Blobs.OpenAt(ctx, key, offset) }}, nil
 }
-
-// Size returns the recording's length in bytes.
-func (a *Audio) Size() int64 { return a.size }
 
 // Read implements io.Reader.
 func (a *Audio) Read(p []byte) (int, error) {
-	if a.at >= a.size {
+	if a.at >= a.Size {
 		return 0, io.EOF
 	}
 	if a.file == nil {
@@ -53,7 +51,7 @@ func (a *Audio) Read(p []byte) (int, error) {
 	}
 	n, err := a.file.Read(p)
 	a.at += int64(n)
-	if errors.Is(err, io.EOF) && a.at < a.size {
+	if errors.Is(err, io.EOF) && a.at < a.Size {
 		err = fmt.Errorf("tasks: the stored recording of %s ends early: %w", a.Task.ID, io.ErrUnexpectedEOF)
 	}
 	return n, err
@@ -65,7 +63,7 @@ func (a *Audio) Seek(offset int64, whence int) (int64, error) {
 	case io.SeekCurrent:
 		offset += a.at
 	case io.SeekEnd:
-		offset += a.size
+		offset += a.Size
 	}
 	if offset < 0 {
 		return 0, fmt.Errorf("tasks: seek to %d", offset)

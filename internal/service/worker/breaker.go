@@ -40,10 +40,6 @@ const (
 // probeSize is the bytes that the disk must accept before the next claim.
 const probeSize = 1 << 20
 
-// ours reports whether an error is a failure of the service and not of the
-// task: of the database, the file store, a disk, memory, descriptors or models.
-func ours(err error) bool { return partOf(err, "") != "" }
-
 // partOf returns the resource that caused an error, or other.
 func partOf(err error, other Part) Part {
 	switch {

@@ -48,11 +48,6 @@ func (p *pace) start(slow func(error)) (stop func() bool) {
 	return p.timer.Stop
 }
 
-func (p *pace) add(n int) {
-	p.got += int64(n)
-	p.timer.Reset(p.left())
-}
-
 func (p *pace) left() time.Duration {
 	allowed := p.config.Slow + time.Duration(float64(p.got)/float64(p.config.Rate)*float64(time.Second))
 	return time.Until(p.begun.Add(allowed))
@@ -144,7 +139,8 @@ func (d *download) try(ctx context.Context) error {
 		n, err := response.Body.Read(buffer)
 		if n > 0 {
 			silence.Reset(d.config.Stall)
-			d.pace.add(n)
+			d.pace.got += int64(n)
+			d.pace.timer.Reset(d.pace.left())
 			if err := d.keep(buffer[:n]); err != nil {
 				return err
 			}

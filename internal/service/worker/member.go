@@ -71,7 +71,7 @@ func endOf(err, cause error) (how tasks.Ending, message string) {
 		return tasks.EndRecoverable, message
 	case errors.Is(cause, errTimeout):
 		return tasks.EndRecoverable, fmt.Sprintf("the attempt %v of %s", errTimeout, taskTimeout)
-	case ours(err):
+	case partOf(err, "") != "":
 		return tasks.EndOutage, message
 	case spec.IsPermanent(err):
 		return tasks.EndPermanent, message

@@ -36,10 +36,6 @@ type Identity struct {
 	Written  time.Time `json:"written"`
 }
 
-func (i Identity) same(other Identity) bool {
-	return i.Database == other.Database && i.Place == other.Place
-}
-
 // Identity returns the identity of the store, or an error that wraps
 // ErrNotFound if it has none.
 func (s *Store) Identity(ctx context.Context) (Identity, error) {
@@ -87,7 +83,7 @@ func (s *Store) Claim(ctx context.Context, id Identity, claimed bool) error {
 		return err
 	}
 	switch {
-	case owner.same(id):
+	case owner.Database == id.Database && owner.Place == id.Place:
 		return nil
 	case owner.Database == id.Database:
 		return fmt.Errorf("%w: %s belongs to the original of which this database is a copy (%s at %q, this one is at %q)", ErrForeign, s.name, id.Database, owner.Place, id.Place)

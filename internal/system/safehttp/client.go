@@ -292,15 +292,14 @@ func (c *Client) addrAllowed(a netip.Addr, port uint16) bool {
 	if c.denied(a, port) {
 		return false
 	}
-	return c.allow.addr(a, port) || (Public(a) && standardPorts[port] && !slices.ContainsFunc(carried(a), c.isOwn))
+	own := func(a netip.Addr) bool { return slices.Contains(c.cfg.own(), a) }
+	return c.allow.addr(a, port) || (Public(a) && standardPorts[port] && !slices.ContainsFunc(carried(a), own))
 }
 
 // denied reports whether the operator denied a, or an IPv4 address within it.
 func (c *Client) denied(a netip.Addr, port uint16) bool {
 	return slices.ContainsFunc(carried(a), func(a netip.Addr) bool { return c.deny.addr(a, port) })
 }
-
-func (c *Client) isOwn(a netip.Addr) bool { return slices.Contains(c.cfg.own(), a) }
 
 // ownAddresses returns the addresses of this machine's interfaces.
 func ownAddresses() []netip.Addr {

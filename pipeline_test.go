@@ -18,7 +18,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/asr/whisper"
@@ -27,6 +26,7 @@ import (
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/diarize/networks"
 	"github.com/otograph/otograph/internal/system/native"
+	"github.com/otograph/otograph/internal/test/outside"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/spec"
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	if err := errors.Join(os.Unsetenv("OTOGRAPH_MODELS"), os.Setenv("XDG_DATA_HOME", "/nonexistent")); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(closing{m})
+	outside.Main(closing{m})
 }
 
 // demonstration is the pipeline that most tests share, because loading the

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/otograph/otograph/internal/test/outside"
 )
 
 func TestMain(m *testing.M) {
@@ -13,7 +13,7 @@ func TestMain(m *testing.M) {
 		decodeForEver(path)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	outside.Main(m)
 }
 
 // children lists the running child processes of this process.

@@ -12,18 +12,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/bench/internal/scores"
 	"github.com/otograph/otograph/internal/system/host"
 	"github.com/otograph/otograph/internal/system/native"
+	"github.com/otograph/otograph/internal/test/outside"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/spec"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { outside.Main(m) }
 
 func TestBootstrap(t *testing.T) {
 	values := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}

@@ -10,14 +10,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/test/outside"
 	"github.com/otograph/otograph/voices"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { outside.Main(m) }
 
 // said is a stretch of samples and its speaker.
 type said struct {

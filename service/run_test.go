@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/internal/test/outside"
 )
 
 func TestMain(m *testing.M) { os.Exit(dbtest.Main(m)) }
@@ -18,8 +18,8 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	s, err := Open(t.Context(), Config{Folder: t.TempDir()})
 	require.NoError(t, err)
 	defer s.Close()
-	before := goleak.IgnoreCurrent()
+	before := outside.Running()
 	s.config.Workers = Workers{N: 1} // without a command
 	require.ErrorContains(t, s.Run(t.Context()), "needs Command")
-	goleak.VerifyNone(t, before)
+	require.Empty(t, outside.Leaks(before...))
 }

@@ -10,17 +10,17 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
+	"github.com/otograph/otograph/internal/test/outside"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(closing{m})
+	outside.Main(closing{m})
 }
 
 const second = audio.SampleRate

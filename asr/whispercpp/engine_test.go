@@ -16,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/asr/whisper"
@@ -25,6 +24,7 @@ import (
 	"github.com/otograph/otograph/internal/engine/recognizers"
 	"github.com/otograph/otograph/internal/engine/whispernet"
 	"github.com/otograph/otograph/internal/system/native"
+	"github.com/otograph/otograph/internal/test/outside"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/demo"
 )
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	if task := os.Getenv("OTOGRAPH_TEST_CHILD"); task != "" {
 		os.Exit(child(task))
 	}
-	goleak.VerifyTestMain(m)
+	outside.Main(m)
 }
 
 // demoModel returns the embedded demo model.

@@ -9,18 +9,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/dsp"
 	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/system/native"
+	"github.com/otograph/otograph/internal/test/outside"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/voices"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { outside.Main(m) }
 
 func needsRuntime(t testing.TB) {
 	t.Helper()

@@ -23,14 +23,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/internal/system/fetch"
 	"github.com/otograph/otograph/internal/test/modeltest"
+	"github.com/otograph/otograph/internal/test/outside"
 	"github.com/otograph/otograph/models"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { outside.Main(m) }
 
 func hexSum(data []byte) string {
 	sum := sha256.Sum256(data)

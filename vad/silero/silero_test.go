@@ -18,17 +18,17 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/internal/system/native"
+	"github.com/otograph/otograph/internal/test/outside"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/published"
 	"github.com/otograph/otograph/vad"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { outside.Main(m) }
 
 func open(t testing.TB, src ort.Source, opt Options) *Model {
 	t.Helper()

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
@@ -30,13 +29,14 @@ import (
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/system/safehttp"
 	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/internal/test/outside"
 )
 
 func TestMain(m *testing.M) {
 	code := dbtest.Main(m)
 	client.CloseIdleConnections()
-	if err := goleak.Find(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
+	if left := outside.Leaks(); left != "" && code == 0 {
+		fmt.Fprintln(os.Stderr, left)
 		code = 1
 	}
 	os.Exit(code)

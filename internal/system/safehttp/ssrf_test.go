@@ -17,10 +17,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
+
+	"github.com/otograph/otograph/internal/test/outside"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { outside.Main(m) }
 
 // world is a Client whose resolver and connections are fixtures. It records
 // every dialed address.

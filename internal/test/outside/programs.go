@@ -1,7 +1,7 @@
 // Package outside gives tests the programs outside of the product: programs of
 // the module tools (a fake S3 server, a checker of OpenAPI documents, OpenAI's
 // client), whose dependencies stay out of this module, reference programs in
-// Python, and a network that fails.
+// Python, and a network that fails. It also finds goroutines that tests leave.
 package outside
 
 import (

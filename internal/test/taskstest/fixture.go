@@ -20,7 +20,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
@@ -30,6 +29,7 @@ import (
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
+	"github.com/otograph/otograph/internal/test/outside"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -38,8 +38,8 @@ import (
 func Main(m *testing.M) int {
 	code := dbtest.Main(m)
 	if code == 0 {
-		if err := goleak.Find(goleak.IgnoreTopFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop")); err != nil {
-			fmt.Fprintln(os.Stderr, err)
+		if left := outside.Leaks("net/http.(*persistConn).readLoop", "net/http.(*persistConn).writeLoop"); left != "" {
+			fmt.Fprintln(os.Stderr, left)
 			return 1
 		}
 	}

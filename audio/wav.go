@@ -307,7 +307,7 @@ var errNoChunk = errors.New("no chunk")
 // dataChunks walks over the data chunks of a file. Recorders that append to a
 // file write several.
 type dataChunks struct {
-	r     io.Reader // stands behind the header of the data chunk
+	r     io.Reader // is after the header of the data chunk
 	order binary.ByteOrder
 	size  int64 // of the data chunk, in bytes, or untilEOF
 	read  int   // chunks after the first data chunk

@@ -98,8 +98,8 @@ func (c *chain) join(i, j int) {
 	}
 }
 
-// nearest returns the cluster nearest to p and their similarity: of several
-// equal ones prefer, or else the first.
+// nearest returns the cluster nearest to p and their similarity: prefer if
+// it is one of several equal ones, else the first.
 func (c *chain) nearest(p, prefer int) (nearest int, sim float32) {
 	nearest, sim = prefer, -2
 	if prefer >= 0 {

@@ -101,8 +101,8 @@ func (e *engine) now() (*onDevice, *whisper.Engine) {
 	return e.device, e.cpu
 }
 
-// leaveDevice moves the model from a failed device to the CPU. What the device
-// holds is never freed: the failed call may still hold the driver's locks.
+// leaveDevice moves the model from a failed device to the CPU. The device's
+// memory is never freed: the failed call may still hold the driver's locks.
 func (e *engine) leaveDevice(from *onDevice, why error) (*whisper.Engine, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -46,8 +46,8 @@ type inputs struct {
 	notes []string          // notes about skipped files
 }
 
-// several reports whether results go to a folder: of several recordings, or of
-// a folder with any number of them.
+// several reports whether results go to a folder, because there are several
+// recordings, or a folder with any number of them.
 func (in *inputs) several() bool { return len(in.files) > 1 || len(in.under) > 0 }
 
 // expandInputs replaces each folder with the recordings in it and below it. An

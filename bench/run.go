@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -185,9 +186,7 @@ func (c Config) withSameSteps(ctx context.Context) []System {
 	list := slices.Clone(c.Systems)
 	for i := range list {
 		if opt := &list[i].Options; others > 0 && list[i].Engine == nil {
-			if opt.EnableAudioEvents == nil {
-				opt.EnableAudioEvents = new(false)
-			}
+			opt.EnableAudioEvents = cmp.Or(opt.EnableAudioEvents, new(false))
 			if opt.EnableDiarize == nil && !speakers {
 				opt.EnableDiarize = new(false)
 			}

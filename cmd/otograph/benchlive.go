@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -42,12 +43,8 @@ func (c *benchLiveCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if opt.EnableDiarize == nil {
-		opt.EnableDiarize = new(false)
-	}
-	if opt.EnableAudioEvents == nil {
-		opt.EnableAudioEvents = new(false)
-	}
+	opt.EnableDiarize = cmp.Or(opt.EnableDiarize, new(false))
+	opt.EnableAudioEvents = cmp.Or(opt.EnableAudioEvents, new(false))
 	set, err := c.open()
 	if err == nil {
 		err = needRecognizer(set, true)

@@ -1,6 +1,9 @@
 package scores
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Assign matches rows with columns one to one so that the sum of the matched
 // costs is least (Crouse, On implementing 2D rectangular assignment algorithms,
@@ -9,10 +12,7 @@ import "math"
 // returns that chosen by SciPy's linear_sum_assignment.
 func Assign(cost [][]float64, columns int) []int {
 	rows := len(cost)
-	out := make([]int, rows)
-	for r := range out {
-		out[r] = -1
-	}
+	out := slices.Repeat([]int{-1}, rows)
 	if columns < rows { // the rows are placed one by one, so there must not be more of them
 		turned := make([][]float64, columns)
 		for c := range turned {
@@ -26,10 +26,7 @@ func Assign(cost [][]float64, columns int) []int {
 		}
 		return out
 	}
-	m := matching{cost: cost, u: make([]float64, rows), v: make([]float64, columns), rowOf: make([]int, columns), columnOf: out}
-	for c := range m.rowOf {
-		m.rowOf[c] = -1
-	}
+	m := matching{cost: cost, u: make([]float64, rows), v: make([]float64, columns), rowOf: slices.Repeat([]int{-1}, columns), columnOf: out}
 	for r := range rows {
 		m.place(r)
 	}

@@ -1,6 +1,7 @@
 package corrections
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -265,9 +266,7 @@ func (e *editor) join(i int) error {
 		e.assign(i+1, left.Speaker)
 	}
 	before, after := utf8.RuneCountInString(left.Text), utf8.RuneCountInString(right.Text)
-	if left.Speaker == "" {
-		left.Speaker = right.Speaker
-	}
+	left.Speaker = cmp.Or(left.Speaker, right.Speaker)
 	if left.Words != nil || right.Words != nil {
 		left.Words = slices.Concat([]spec.Word{}, left.Words, right.Words)
 	}

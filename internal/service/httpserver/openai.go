@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -341,9 +342,7 @@ func (k *formFiles) keepAudio(filename string, from io.Reader) (err error) {
 // keepReference stores the recording of a known speaker.
 func (k *formFiles) keepReference(from io.Reader) error {
 	tools := k.server.cfg.Tasks
-	if k.task == "" {
-		k.task = tasks.NewID()
-	}
+	k.task = cmp.Or(k.task, tasks.NewID())
 	audio, err := tools.NewReference(k.r.Context(), k.task, len(k.keys))
 	if err != nil {
 		return err

@@ -147,9 +147,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Rate == nil {
 		cfg.Rate = accounts.NewBuckets(1)
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Metrics == nil {
 		cfg.Metrics = metrics.New(nil)
 	}
@@ -359,9 +357,7 @@ const maxStreams = 100
 // the header, size of the header, idle time. Bodies and responses have their
 // own limits.
 func HTTPServer(h http.Handler, log *slog.Logger) *http.Server {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	protocols := new(http.Protocols) // a proxy may use HTTP/2 without TLS
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
@@ -479,18 +475,14 @@ type recorder struct {
 
 // WriteHeader implements http.ResponseWriter.
 func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
+	w.status = cmp.Or(w.status, status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter. Each write has its own time limit, so
 // that a client that reads nothing doesn't keep a connection forever.
 func (w *recorder) Write(p []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
+	w.status = cmp.Or(w.status, http.StatusOK)
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(time.Minute))
 	n, err := w.ResponseWriter.Write(p)
 	w.bytes += int64(n)

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -175,9 +176,7 @@ func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 			return err
 		}
 		req.URL = sub.audioURL
-		if req.Filename == "" {
-			req.Filename = lastSegment(sub.audioURL)
-		}
+		req.Filename = cmp.Or(req.Filename, lastSegment(sub.audioURL))
 	} else if err := s.commitAudio(r, "audio_base64", audio, &req); err != nil {
 		return err
 	}

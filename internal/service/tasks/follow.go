@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -215,9 +216,7 @@ func (s *core) readLive(ctx context.Context, live map[string]*LiveSegments) erro
 	var args db.Args
 	var from []string
 	for id, reported := range live {
-		if reported == nil {
-			reported = &LiveSegments{}
-		}
+		reported = cmp.Or(reported, &LiveSegments{})
 		from = append(from, "(CAST("+args.Add(id)+" AS text), CAST("+args.Add(reported.Attempt)+" AS bigint), CAST("+args.Add(len(reported.Segments))+" AS bigint))")
 	}
 	type batch struct {

@@ -45,10 +45,7 @@ func Command(s Spec) (*Process, error) {
 		}
 	}
 	p.Cmd = &exec.Cmd{Path: self, Args: []string{launcherName, string(text)}, Env: s.Env}
-	input := s.Input
-	if input == nil {
-		input = statusW // descriptor 3 must be something; the launcher closes it
-	}
+	input := cmp.Or(s.Input, statusW) // descriptor 3 must be something; the launcher closes it
 	p.ExtraFiles = []*os.File{input, statusW}
 	// A separate process group that dies with the thread that started it.
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: namespaces()}

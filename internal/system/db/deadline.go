@@ -120,9 +120,7 @@ func postgresConfig(source string, timeout time.Duration) (*pgx.ConnConfig, erro
 	}
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, min(5*time.Second, timeout))
 	set := func(name string, d time.Duration) {
-		if config.RuntimeParams[name] == "" {
-			config.RuntimeParams[name] = strconv.FormatInt(d.Milliseconds(), 10)
-		}
+		config.RuntimeParams[name] = cmp.Or(config.RuntimeParams[name], strconv.FormatInt(d.Milliseconds(), 10))
 	}
 	set("statement_timeout", max(minStatementTimeout, timeout))
 	set("lock_timeout", timeout*3/4) // returns a clear error before the connection is closed

@@ -104,9 +104,7 @@ func New(f Fetcher) *Fetcher {
 		client.CheckRedirect = checkRedirect
 		f.Client = &client
 	}
-	if f.Log == nil {
-		f.Log = slog.New(slog.DiscardHandler)
-	}
+	f.Log = cmp.Or(f.Log, slog.New(slog.DiscardHandler))
 	if f.Progress == nil {
 		f.Progress = func(Progress) {}
 	}

@@ -3,6 +3,7 @@ package safehttp
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -64,23 +65,13 @@ func parseAllowEntry(text string) (allowEntry, error) {
 }
 
 func (l allowList) host(name string, port uint16) bool {
-	for _, e := range l {
-		if e.host == "" || (e.port != 0 && e.port != port) {
-			continue
-		}
-		if (!e.suffix && name == e.host) || (e.suffix && strings.HasSuffix(name, "."+e.host)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l, func(e allowEntry) bool {
+		return e.host != "" && (e.port == 0 || e.port == port) && (!e.suffix && name == e.host || e.suffix && strings.HasSuffix(name, "."+e.host))
+	})
 }
 
 func (l allowList) addr(a netip.Addr, port uint16) bool {
-	a = a.Unmap()
-	for _, e := range l {
-		if e.prefix.IsValid() && (e.port == 0 || e.port == port) && e.prefix.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l, func(e allowEntry) bool {
+		return e.prefix.IsValid() && (e.port == 0 || e.port == port) && e.prefix.Contains(a.Unmap())
+	})
 }

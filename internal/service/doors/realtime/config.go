@@ -139,10 +139,7 @@ var notDetecting = []string{"gpt-live-transcribe", "gpt-realtime-whisper"}
 // complete validates the fields and derives the settings.
 func (c *config) complete(models Models) error {
 	set := doors.Settings{Silence: defaultSilence / 1000}
-	t := c.transcription
-	if t == nil {
-		t = &transcription{}
-	}
+	t := cmp.Or(c.transcription, &transcription{})
 	o := &set.Options
 	o.EnableDiarize, o.EnableAudioEvents = new(false), new(slices.Contains(c.include, "otograph.sounds"))
 	if t.Model != "" {

@@ -78,7 +78,11 @@ func NewResampler(from, to int) (*Resampler, error) {
 			if u := t / half; u > -1 && u < 1 {
 				w = bessel0(kaiserBeta*math.Sqrt(1-u*u)) * norm
 			}
-			row[m] = sinc(fc*t) * w
+			sinc := 1.0
+			if x := math.Pi * (fc * t); x != 0 {
+				sinc = math.Sin(x) / x
+			}
+			row[m] = sinc * w
 			sum += row[m]
 		}
 		for m, c := range row { // each phase passes a constant unchanged
@@ -182,13 +186,6 @@ func (r *Resampler) periods(dst []float32, pos, phase int) []float32 {
 		phase %= r.up
 	}
 	return dst
-}
-
-func sinc(x float64) float64 {
-	if x == 0 {
-		return 1
-	}
-	return math.Sin(math.Pi*x) / (math.Pi * x)
 }
 
 // bessel0 is the modified Bessel function I0, as a power series.

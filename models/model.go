@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/otograph/otograph/internal/system/fetch"
 )
@@ -159,12 +157,6 @@ func (m *Model) Hash() (string, error) {
 		return "", fmt.Errorf("%s model %s: %w", m.Role, m.Name, err)
 	}
 	return sum, nil
-}
-
-// knows reports whether the model supports a language (ISO 639-1). A model that
-// lists no languages supports all.
-func (m *Model) knows(language string) bool {
-	return len(m.Languages) == 0 || slices.Contains(m.Languages, strings.ToLower(language))
 }
 
 // String returns the model's name, role and contract on one line.

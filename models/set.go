@@ -74,11 +74,13 @@ func (s *Set) AlignerFor(language string) (*Model, bool) {
 	})
 }
 
+// bestFor returns the best model for a language (ISO 639-1) that is fit for the
+// use. A model that lists no languages supports all.
 func (s *Set) bestFor(language string, use func(*Model) bool) (*Model, bool) {
 	var best *Model
 	for _, m := range s.All(RoleOptimized) {
 		switch {
-		case !m.knows(language) || !use(m):
+		case len(m.Languages) > 0 && !slices.Contains(m.Languages, strings.ToLower(language)) || !use(m):
 		case best == nil, len(best.Languages) == 0 && len(m.Languages) > 0:
 			best = m
 		case len(m.Languages) > 0 && len(m.Languages) < len(best.Languages):

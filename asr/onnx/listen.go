@@ -58,20 +58,14 @@ func (e *Engine) Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span
 	}
 	list := make([]align.Recognition, len(windows))
 	for i, hyp := range hyps {
-		list[i] = align.Recognition{Pieces: windows[i].Pieces, Rows: hyp.rows, Words: e.recognizedWords(hyp.emissions, h.shift), Spotted: hyp.spotted}
+		list[i] = align.Recognition{Pieces: windows[i].Pieces, Rows: hyp.rows, Spotted: hyp.spotted}
+		var tokens []decode.Token
+		for _, m := range e.vocab.write(hyp.emissions) {
+			tokens = append(tokens, decode.Token{Text: m.text, LogProb: m.logProb, Time: m.start})
+		}
+		for _, w := range decode.Words(tokens) {
+			list[i].Words = append(list[i].Words, align.RecognizedWord{Text: w.Text, Row: int(math.Round(w.Start / h.shift))})
+		}
 	}
 	return list, nil
-}
-
-// recognizedWords joins a window's emissions to words with their rows.
-func (e *Engine) recognizedWords(emissions []emission, shift float64) []align.RecognizedWord {
-	tokens := make([]decode.Token, 0, len(emissions))
-	for _, m := range e.vocab.write(emissions) {
-		tokens = append(tokens, decode.Token{Text: m.text, LogProb: m.logProb, Time: m.start})
-	}
-	var out []align.RecognizedWord
-	for _, w := range decode.Words(tokens) {
-		out = append(out, align.RecognizedWord{Text: w.Text, Row: int(math.Round(w.Start / shift))})
-	}
-	return out
 }

@@ -86,7 +86,13 @@ func (s *searcher) greedy(ctx context.Context, frames encoded, f fusion) (out []
 		if token != s.blank {
 			norm := logSum(scores)
 			if !f.none() {
-				token = s.favored(scores, norm, at, f, token)
+				// The best token, bonus included, among those that the network considers.
+				top := float64(scores[token]) + f.step(at, token, false).bonus
+				for _, id := range candidates(nil, scores, norm, s.blank) {
+					if sum := float64(scores[id]) + f.step(at, id, false).bonus; sum > top {
+						token, top = id, sum
+					}
+				}
 				at = f.step(at, token, false)
 			}
 			out = append(out, s.emission(now, skip, frames.n, token, func(id int) float64 { return min(float64(scores[id])-norm, 0) }))
@@ -104,18 +110,6 @@ func (s *searcher) greedy(ctx context.Context, frames encoded, f fusion) (out []
 		}
 	}
 	return out, steps, nil
-}
-
-// favored returns the best token, bonus included, among the tokens that the
-// network considers. best is the network's own choice.
-func (s *searcher) favored(scores []float32, norm float64, at standing, f fusion, best int) int {
-	top := float64(scores[best]) + f.step(at, best, false).bonus
-	for _, id := range candidates(nil, scores, norm, s.blank) {
-		if sum := float64(scores[id]) + f.step(at, id, false).bonus; sum > top {
-			best, top = id, sum
-		}
-	}
-	return best
 }
 
 // emission returns a token at frame at of n, for at least one frame.

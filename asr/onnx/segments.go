@@ -66,7 +66,11 @@ func (e *Engine) segments(pcm *audio.PCM, windows []decode.Window, hyps []hypoth
 	for i := range segments {
 		s := &segments[i]
 		s.Text = e.vocab.capitalize(closeUp(s.Text))
-		copySpelling(s)
+		if pieces := decode.Words([]decode.Token{{Text: s.Text}}); len(pieces) == len(s.Words) {
+			for k, p := range pieces { // copies the spelling
+				s.Words[k].Text = strings.TrimSpace(p.Text)
+			}
+		}
 	}
 	return segments
 }
@@ -84,17 +88,6 @@ func spokenWords(words []decode.Word, stream []written, shift float64) []ctc.Spo
 		spoken[i] = ctc.Spoken{Text: w.Text, First: w.Start + shift/2, Last: max(w.End-shift/2, w.Start+shift/2), Fresh: fresh}
 	}
 	return spoken
-}
-
-// copySpelling copies the words' spelling from the segment's text.
-func copySpelling(s *asr.Segment) {
-	pieces := decode.Words([]decode.Token{{Text: s.Text}})
-	if len(pieces) != len(s.Words) {
-		return
-	}
-	for i, p := range pieces {
-		s.Words[i].Text = strings.TrimSpace(p.Text)
-	}
 }
 
 // endTimes sets each word's end to the end of the last token with a letter or

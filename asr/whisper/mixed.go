@@ -78,7 +78,13 @@ func (e *Engine) divide(ctx context.Context, pcm *audio.PCM, w decode.Window, r 
 			break
 		}
 	}
-	if ok, err := e.decodeParts(ctx, pcm, parts, t); !ok || err != nil {
+	jobs := make([]*job, len(parts))
+	for i, p := range parts {
+		jobs[i] = e.textJob(pcm, p.window, textPlan{t: t, language: p.language, prompt: t.initial})
+	}
+	err = e.decode(ctx, jobs, t.opt, func(i int) { parts[i].result = e.conclude(jobs[i], t) })
+	failed := slices.ContainsFunc(parts, func(p part) bool { return p.result.attempt.failed() })
+	if failed || len(parts) == 0 || err != nil {
 		return nil, err
 	}
 	parts[0].result.stats.Add(r.stats)
@@ -173,15 +179,4 @@ func (e *Engine) spoken(ctx context.Context, pcm *audio.PCM, passages []decode.W
 		}
 	}
 	return sure, answers, nil
-}
-
-// decodeParts decodes a window's parts; not ok without any or with a failed text.
-func (e *Engine) decodeParts(ctx context.Context, pcm *audio.PCM, parts []part, t *task) (ok bool, err error) {
-	jobs := make([]*job, len(parts))
-	for i, p := range parts {
-		jobs[i] = e.textJob(pcm, p.window, textPlan{t: t, language: p.language, prompt: t.initial})
-	}
-	err = e.decode(ctx, jobs, t.opt, func(i int) { parts[i].result = e.conclude(jobs[i], t) })
-	failed := slices.ContainsFunc(parts, func(p part) bool { return p.result.attempt.failed() })
-	return len(parts) > 0 && !failed, err
 }

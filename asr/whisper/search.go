@@ -135,8 +135,13 @@ func (s *search) advance() {
 
 // extend extends the texts by a token, by the logits after them.
 func (s *search) extend() {
-	for i, b := range s.beams {
-		s.judge(s.logits[i], b)
+	for i, b := range s.beams { // turns the logits into log probabilities
+		text := make([]int32, len(b.tokens))
+		for k, t := range b.tokens {
+			text[k] = t.id
+		}
+		s.rules.forbid(s.logits[i], text)
+		s.rules.settle(s.logits[i])
 	}
 	if s.temperature > 0 {
 		s.sample()
@@ -175,16 +180,6 @@ func (s *search) begin() {
 			copy(logits, first)
 		}
 	}
-}
-
-// judge turns the logits after a beam into log probabilities.
-func (s *search) judge(logits []float32, b beam) {
-	text := make([]int32, len(b.tokens))
-	for i, t := range b.tokens {
-		text[i] = t.id
-	}
-	s.rules.forbid(logits, text)
-	s.rules.settle(logits)
 }
 
 // choose takes the best continuations of all beams.

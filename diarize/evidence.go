@@ -108,18 +108,6 @@ func parted(x matrix, windows []audio.Span, near [][]localWindow) (p pairs) {
 	return p
 }
 
-// measure updates the observations of the groups, and their likelihoods.
-func (e *evidence) measure() {
-	k := len(e.size)
-	most := max(mostWorth*min(1, manyWindows/floats.Sum(e.size)), longWorth)
-	e.observations, e.own = make([]float64, k), make([]float64, k)
-	for g, size := range e.size {
-		n := windowWorth * size
-		e.observations[g] = n / (1 + n/most)
-		e.own[g] = e.likelihood(e.alike[g*k+g], e.observations[g])
-	}
-}
-
 // likelihood returns the log ratio of the likelihoods that n observations with
 // a squared mean have with one voice and with no voice.
 func (e *evidence) likelihood(square, n float64) float64 {
@@ -152,7 +140,14 @@ func (e *evidence) join(a, b int) {
 // −Inf if fewer than two remain.
 func (e *evidence) best() (next merge, ratio float64) {
 	ratio = math.Inf(-1)
-	e.measure()
+	k := len(e.size)
+	most := max(mostWorth*min(1, manyWindows/floats.Sum(e.size)), longWorth)
+	e.observations, e.own = make([]float64, k), make([]float64, k)
+	for g, size := range e.size {
+		n := windowWorth * size
+		e.observations[g] = n / (1 + n/most)
+		e.own[g] = e.likelihood(e.alike[g*k+g], e.observations[g])
+	}
 	for a := range e.size {
 		for b := max(a+1, e.settled); b < len(e.size) && e.size[a] > 0; b++ {
 			if e.size[b] == 0 {

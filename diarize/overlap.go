@@ -50,7 +50,11 @@ func overlapping(ctx context.Context, e *Embeddings, known []piece, centre matri
 				who = 1 << known[next].speaker
 				to = min(to, known[next].End)
 			} else if i < len(e.scene.tiles) {
-				who = voices[i].global(e.scene.tiles[i].at(at))
+				for local := e.scene.tiles[i].at(at); local != 0; local &= local - 1 {
+					if s := voices[i][bits.TrailingZeros8(local)]; s >= 0 {
+						who |= 1 << s
+					}
+				}
 				if next < len(known) {
 					to = min(to, max(known[next].Start, at+1))
 				}
@@ -65,16 +69,6 @@ func overlapping(ctx context.Context, e *Embeddings, known []piece, centre matri
 
 // voice maps each local speaker of a tile to a speaker, −1 if unknown.
 type voice [maxLocal]int
-
-// global returns the set of speakers for a set of local ones.
-func (v voice) global(local uint8) (who uint64) {
-	for ; local != 0; local &= local - 1 {
-		if s := v[bits.TrailingZeros8(local)]; s >= 0 {
-			who |= 1 << s
-		}
-	}
-	return who
-}
 
 // localVoices finds the speaker of each local speaker of each tile. Where a
 // local speaker is alone, it gets votes for the known piece's speaker; two of a

@@ -94,19 +94,12 @@ func Route(language string, o Options, a Available) Tier {
 	return TierStandard
 }
 
-// knows reports whether Route's model supports the language.
-func (a Available) knows(language string, o Options) bool {
-	if Route(language, o, a) == TierOptimized {
-		return true
-	}
-	return a.Standard && (len(a.StandardLanguages) == 0 || slices.Contains(a.StandardLanguages, language))
-}
-
 // Languages returns the models' languages with these options, in order.
 func (a Available) Languages(o Options) []string {
 	var codes []string
 	for _, l := range languages {
-		if a.knows(l.Code, o) {
+		standard := a.Standard && (len(a.StandardLanguages) == 0 || slices.Contains(a.StandardLanguages, l.Code))
+		if standard || Route(l.Code, o, a) == TierOptimized {
 			codes = append(codes, l.Code)
 		}
 	}

@@ -106,7 +106,8 @@ func layout(cues []Cue, o Options, name func(speaker string) int) []page {
 			speech = append(speech, c)
 		}
 	}
-	if o.NoSpeakers || !o.LoneSpeaker && lone(speech) {
+	several := slices.ContainsFunc(speech, func(c Cue) bool { return c.Speaker != speech[0].Speaker || !numbered.MatchString(c.Speaker) })
+	if o.NoSpeakers || !o.LoneSpeaker && !several { // all by one speaker, who only has a number
 		for i := range speech {
 			speech[i].Speaker = ""
 		}
@@ -125,11 +126,6 @@ func layout(cues []Cue, o Options, name func(speaker string) int) []page {
 
 // numbered matches a generated speaker name.
 var numbered = regexp.MustCompile(`^(SPEAKER|CHANNEL)_\d+$`)
-
-// lone reports whether all speech is by one speaker, who only has a number.
-func lone(speech []Cue) bool {
-	return !slices.ContainsFunc(speech, func(c Cue) bool { return c.Speaker != speech[0].Speaker || !numbered.MatchString(c.Speaker) })
-}
 
 // lead returns the number of columns before the text of a speaker's first line:
 // the columns of the name and further ones, but at most half of the line.

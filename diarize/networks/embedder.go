@@ -136,7 +136,7 @@ func (m *Embedder) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Sp
 		if w.Start < 0 || w.End > pcm.Len() || w.Len() <= 0 {
 			return nil, fmt.Errorf("%s: window %d [%d, %d) is empty or outside the recording of %d samples", m.session.Source(), i, w.Start, w.End, pcm.Len())
 		}
-		if silent(pcm.Samples(w.Start, w.End)) {
+		if !slices.ContainsFunc(pcm.Samples(w.Start, w.End), func(x float32) bool { return x != 0 }) {
 			continue
 		}
 		parts := (w.Len() + longest - 1) / longest
@@ -275,13 +275,4 @@ func lengths(in ort.Info, n, length int) *ort.Tensor {
 		return ort.NewFloat32([]int64{int64(n), int64(length)}, slices.Repeat([]float32{1}, n*length))
 	}
 	return ort.NewFloat32([]int64{int64(n)}, slices.Repeat([]float32{1}, n))
-}
-
-func silent(x []float32) bool {
-	for _, v := range x {
-		if v != 0 {
-			return false
-		}
-	}
-	return true
 }

@@ -241,11 +241,22 @@ func highest(rows [][]float32) []float32 {
 	return out
 }
 
-// run returns the rows of class scores of n units: one or more per unit.
+// run returns the rows of class scores of n units: one or more per unit, mapped
+// to [0,1]. It applies the sigmoid if the network leaves it out, clamps rounding
+// errors and replaces NaN with zero.
 func (m *Model) run(ctx context.Context, x []float32, n int, room *room) ([][]float32, error) {
 	rows, err := m.compute(ctx, x, n, room)
 	for _, row := range rows {
-		m.clean(row)
+		for i, v := range row {
+			switch {
+			case v != v:
+				row[i] = 0
+			case m.logits:
+				row[i] = float32(1 / (1 + math.Exp(-float64(v))))
+			default:
+				row[i] = min(max(v, 0), 1)
+			}
+		}
 	}
 	return rows, err
 }
@@ -271,19 +282,4 @@ func (m *Model) compute(ctx context.Context, x []float32, n int, room *room) ([]
 		rows[i] = flat[i*classes : (i+1)*classes]
 	}
 	return rows, nil
-}
-
-// clean maps scores to [0,1]: it applies the sigmoid if the network leaves it
-// out, clamps rounding errors and replaces NaN with zero.
-func (m *Model) clean(x []float32) {
-	for i, v := range x {
-		switch {
-		case v != v:
-			x[i] = 0
-		case m.logits:
-			x[i] = float32(1 / (1 + math.Exp(-float64(v))))
-		default:
-			x[i] = min(max(v, 0), 1)
-		}
-	}
 }

@@ -190,7 +190,15 @@ func (s *Spotter) Find(scores []float32, norms []float64, v int) []Spotted {
 		}
 		now, last = last, now
 	}
-	return apart(found)
+	slices.SortStableFunc(found, func(a, b Spotted) int { return cmp.Compare(a.cost, b.cost) })
+	var out []Spotted // the best of overlapping words
+	for _, f := range found {
+		if !slices.ContainsFunc(out, func(o Spotted) bool { return f.First <= o.Last && o.First <= f.Last }) {
+			out = append(out, f)
+		}
+	}
+	slices.SortFunc(out, func(a, b Spotted) int { return cmp.Compare(a.First, b.First) })
+	return out
 }
 
 // rowScore is the model's own decoding of a row.
@@ -276,18 +284,5 @@ func (s *Spotter) letters(rows []rowScore) (out []rune) {
 		}
 		last = r.id
 	}
-	return out
-}
-
-// apart returns the best of overlapping words, in order of their rows.
-func apart(found []Spotted) []Spotted {
-	slices.SortStableFunc(found, func(a, b Spotted) int { return cmp.Compare(a.cost, b.cost) })
-	var out []Spotted
-	for _, f := range found {
-		if !slices.ContainsFunc(out, func(o Spotted) bool { return f.First <= o.Last && o.First <= f.Last }) {
-			out = append(out, f)
-		}
-	}
-	slices.SortFunc(out, func(a, b Spotted) int { return cmp.Compare(a.First, b.First) })
 	return out
 }

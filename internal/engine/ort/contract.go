@@ -2,6 +2,7 @@ package ort
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph/internal/files/onnxfile"
@@ -48,21 +49,10 @@ func (g *Graph) Check(c Contract) error {
 // matches compares the file's declaration with a requirement. Undeclared
 // properties (no shape, a free dimension) fulfill every requirement.
 func matches(want, have Info) bool {
-	if want.Type != AnyType && want.Type != have.Type {
-		return false
-	}
-	if want.Shape == nil || have.Shape == nil {
-		return true
-	}
-	if len(want.Shape) != len(have.Shape) {
-		return false
-	}
-	for i, d := range want.Shape {
-		if d >= 0 && have.Shape[i] >= 0 && d != have.Shape[i] {
-			return false
-		}
-	}
-	return true
+	sameType := want.Type == AnyType || want.Type == have.Type
+	return sameType && (want.Shape == nil || have.Shape == nil || slices.EqualFunc(want.Shape, have.Shape, func(a, b int64) bool {
+		return a < 0 || b < 0 || a == b
+	}))
 }
 
 func wanted(i Info) string {

@@ -144,7 +144,10 @@ func (p *pass) convolve(features []float32) {
 func (p *pass) attention(weights, heads int) {
 	d, n := p.d, p.n
 	size := d / heads
-	kind := p.encoderKind(weights, size)
+	kind := kindFloat // of the keys
+	if weights == kind8 && p.s.shorts != 0 && size <= widest {
+		kind = kind16
+	}
 	room := p.attentionRoom(kind, n, size)
 	qkv := p.qkv.values
 	p.each(heads, func(h, worker int) {

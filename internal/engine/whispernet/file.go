@@ -71,7 +71,17 @@ func (f *File) open(m *models.Model, main models.File) (err error) {
 	if f.Checked, err = ggmlfile.Check(file, size, true); err != nil {
 		return err
 	}
-	f.Packing = packing(m.WindowSeconds)
+	// Published models take windows of 30 s; models with shorter ones, the demo's,
+	// are packed as in their training.
+	//
+	// The sound before a window's first word and the longest pause in a window,
+	// in seconds: with less, the model loses first words and their capitals.
+	// The values are faster-whisper's.
+	const lead, gap = 0.4, 0.8
+	f.Packing = decode.PackOptions{Max: 30, Lead: lead, MaxGap: gap}
+	if s := m.WindowSeconds; s > 0 && s < 30 {
+		f.Packing = decode.PackOptions{Max: s}
+	}
 	f.Languages, err = languages(f.Header, m.Languages)
 	return err
 }
@@ -92,20 +102,6 @@ func (f *File) Close() error {
 		return nil
 	}
 	return f.disk.Close()
-}
-
-// packing returns how speech is packed into windows of up to the given seconds.
-// Published models take 30 s; models with shorter windows, the demo's, are packed
-// as in their training.
-func packing(seconds float64) decode.PackOptions {
-	// The sound before a window's first word and the longest pause in a window,
-	// in seconds: with less, the model loses first words and their capitals.
-	// The values are faster-whisper's.
-	const lead, gap = 0.4, 0.8
-	if seconds > 0 && seconds < 30 {
-		return decode.PackOptions{Max: seconds}
-	}
-	return decode.PackOptions{Max: 30, Lead: lead, MaxGap: gap}
 }
 
 // languages returns the codes of the languages that a model supports: the given

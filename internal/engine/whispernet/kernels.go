@@ -291,14 +291,6 @@ func (k kernels) placeAttention(kind, positions, size int, room []byte) (a atten
 	return a
 }
 
-// encoderKind returns the kind of the encoder's keys for a kind of weights.
-func (k kernels) encoderKind(weights, size int) int {
-	if weights == kind8 && k.s.shorts != 0 && size <= widest {
-		return kind16
-	}
-	return kindFloat
-}
-
 // thin lets each position from an index on count as several.
 func (a *attention) thin(from, several int) {
 	a.c.thin, a.c.weight = C.int(from), C.float(math.Log(float64(several)))

@@ -104,18 +104,13 @@ func newSharpener(in Input) *sharpener {
 		s.letters[i] = Borders().Letters(before, w.Text)
 		s.count[i] = countLetters(w.Text)
 		if i > 0 && i+1 < n {
-			s.final[i] = !punctuated(before) && decode.EndsSentence(w.Text, in.Words[i+1].Text)
+			last, _ := utf8.DecodeLastRuneInString(before)
+			s.final[i] = !unicode.IsPunct(last) && decode.EndsSentence(w.Text, in.Words[i+1].Text)
 		}
 		before, total = w.Text, total+s.count[i]
 	}
 	s.pace = float64(len(s.clock.frames)) / total
 	return s
-}
-
-// punctuated reports whether punctuation ends a word.
-func punctuated(word string) bool {
-	r, _ := utf8.DecodeLastRuneInString(word)
-	return unicode.IsPunct(r)
 }
 
 // countLetters returns how many letters a word is worth in duration.
@@ -215,8 +210,14 @@ func (s *sharpener) score() {
 
 // times returns the times of the words on the best path through the cells.
 func (s *sharpener) times(begins []int) []Time {
-	starts := append(s.trace(), len(s.clock.frames))
-	times := make([]Time, len(s.in.Words))
+	n := len(s.in.Words)
+	starts, times := make([]int, n+1), make([]Time, n)
+	starts[n] = len(s.clock.frames)
+	_, j := s.best(n-1, starts[n])
+	for i := n - 1; i >= 0; i-- {
+		starts[i] = s.middle[i] - reach + j
+		j = s.cells[i*places+j].from
+	}
 	for i, w := range s.in.Words {
 		k := starts[i]
 		longest := s.jump(begins, i+1, w.Last+1) + s.lag + hold
@@ -265,15 +266,4 @@ func (s *sharpener) strain(i, k, until int) float64 {
 		cost += skipCost * skipped / (skipFrames + skipped)
 	}
 	return cost
-}
-
-// trace returns the starts of the words.
-func (s *sharpener) trace() []int {
-	starts := make([]int, len(s.in.Words))
-	_, j := s.best(len(starts)-1, len(s.clock.frames))
-	for i := len(starts) - 1; i >= 0; i-- {
-		starts[i] = s.middle[i] - reach + j
-		j = s.cells[i*places+j].from
-	}
-	return starts
 }

@@ -415,7 +415,15 @@ func (w *walk) tensor(f field) (t stored, err error) {
 	case sized:
 		data.length = need
 	}
-	return t, w.noteExternal(data)
+	w.h.parts = append(w.h.parts, data)
+	if !w.files[data.location] {
+		w.files[data.location] = true
+		w.h.External = append(w.h.External, data.location)
+	}
+	if len(w.h.External) > maxExternal {
+		return t, fmt.Errorf("external data in more than %d files", maxExternal)
+	}
+	return t, nil
 }
 
 // externalEntry reads one pair of a tensor's external_data.
@@ -437,18 +445,6 @@ func (w *walk) externalEntry(f field, data *externalData) error {
 	}
 	if err != nil {
 		return fmt.Errorf("external data: %s %q is not a number of bytes", key, value)
-	}
-	return nil
-}
-
-func (w *walk) noteExternal(d externalData) error {
-	w.h.parts = append(w.h.parts, d)
-	if !w.files[d.location] {
-		w.files[d.location] = true
-		w.h.External = append(w.h.External, d.location)
-	}
-	if len(w.h.External) > maxExternal {
-		return fmt.Errorf("external data in more than %d files", maxExternal)
 	}
 	return nil
 }

@@ -26,13 +26,20 @@ func Result(pcm *audio.PCM, f *stages.Findings, stageSeconds map[spec.Stage]floa
 		res.Stats.ASR, res.Stats.Cascade = f.Transcription.Transcript.Stats, f.Transcription.Cascade
 		res.Language = f.Transcription.Language.Code
 		res.LanguageProbability = stages.Round4(f.Transcription.Language.Probability)
-		res.VADSegments = intervals(f.Speech.Spans, at)
+		res.VADSegments = make([]spec.Interval, len(f.Speech.Spans))
+		for i, s := range f.Speech.Spans {
+			start, end := s.Seconds()
+			res.VADSegments[i] = spec.Interval{Start: at.Start(start), End: at.End(end)}
+		}
 		res.Segments = Segments(f, at)
 	}
 	if f.Speakers != nil {
 		res.Ran.Diarize = true
 		res.NumSpeakers, res.NumSpeakersProbability = len(f.Speakers.Speakers), rounded(f.Speakers.Probability)
-		res.SpeakerEmbeddings, res.DiarizeSegments = embeddings(f), turns(f, at)
+		res.SpeakerEmbeddings, res.DiarizeSegments = make([]spec.SpeakerEmbedding, len(f.Speakers.Speakers)), turns(f, at)
+		for i, s := range f.Speakers.Speakers {
+			res.SpeakerEmbeddings[i] = spec.SpeakerEmbedding{SpeakerID: f.SpeakerName(i), Embedding: s.Embedding, SegmentCount: s.Segments}
+		}
 	}
 	if f.Sounds != nil {
 		res.Ran.AudioEvents = true
@@ -99,23 +106,6 @@ func measures(s asr.Segment, can *asr.Abilities) *spec.Measures {
 		m.NoSpeechProb = &s.NoSpeechProb
 	}
 	return m
-}
-
-func intervals(spans []audio.Span, at stages.Clock) []spec.Interval {
-	out := make([]spec.Interval, len(spans))
-	for i, s := range spans {
-		start, end := s.Seconds()
-		out[i] = spec.Interval{Start: at.Start(start), End: at.End(end)}
-	}
-	return out
-}
-
-func embeddings(f *stages.Findings) []spec.SpeakerEmbedding {
-	out := make([]spec.SpeakerEmbedding, len(f.Speakers.Speakers))
-	for i, s := range f.Speakers.Speakers {
-		out[i] = spec.SpeakerEmbedding{SpeakerID: f.SpeakerName(i), Embedding: s.Embedding, SegmentCount: s.Segments}
-	}
-	return out
 }
 
 func turns(f *stages.Findings, at stages.Clock) []spec.Turn {

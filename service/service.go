@@ -133,7 +133,7 @@ func (s *Service) openAPI(ctx context.Context) (err error) {
 		return err
 	}
 	if s.sessions != nil {
-		config.Live, config.LongestLive = s.sessions, s.config.Live.Longest
+		config.Live, config.LongestLive, config.Unpack = s.sessions, s.config.Live.Longest, audio.Unpack
 	}
 	if s.config.SharedRates {
 		config.Rate = s.state.Accounts

@@ -30,6 +30,7 @@ type Format struct {
 	Encoding string `json:"encoding"` // s16le, f32le, mulaw or alaw, as in audio.NewFeed
 	Rate     int    `json:"rate"`     // Hz
 	Channels int    `json:"channels"`
+	Opus     string `json:"-"` // "", or "packets", one a message, or a "stream", Ogg or WebM, which Unpack decodes
 }
 
 // Frame returns the number of bytes of one sample of all channels.
@@ -49,7 +50,7 @@ func (f Format) Bytes(seconds float64) int {
 }
 
 // Action is an Audio, Configure, Commit, Clear or Finish.
-type Action interface{ action() }
+type Action any
 
 // Audio is sound of the Format of the Settings.
 type Audio []byte
@@ -68,12 +69,6 @@ type Clear struct{}
 
 // Finish ends the session after the text of all its sound.
 type Finish struct{}
-
-func (Audio) action()     {}
-func (Configure) action() {}
-func (Commit) action()    {}
-func (Clear) action()     {}
-func (Finish) action()    {}
 
 // Door translates one interface. Serve calls its methods one at a time.
 type Door interface {

@@ -159,6 +159,9 @@ func (r *runner) receive(reading, acting context.Context) {
 	for {
 		text, data, err := r.conn.Read(reading)
 		if err != nil {
+			if e, ok := errors.AsType[*EndError](err); ok {
+				r.end(e.Reason, e.Text)
+			}
 			r.end(Gone, "")
 			return
 		}

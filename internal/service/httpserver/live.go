@@ -8,6 +8,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/otograph/otograph/internal/service/doors"
+	"github.com/otograph/otograph/internal/service/doors/deepgram"
 	"github.com/otograph/otograph/internal/service/sessions"
 )
 
@@ -74,6 +75,12 @@ func (s *Server) serveLive(w http.ResponseWriter, r *request, l liveSession) {
 		}
 		return s.cfg.Live.Open(ctx, o, set)
 	}
-	e := doors.Serve(ctx, doors.WebSocket{Conn: conn}, l.door, l.settings, open, doors.Limits{Longest: s.cfg.LongestLive})
+	var sound doors.Conn = doors.WebSocket{Conn: conn}
+	if l.settings.Format.Opus != "" { // only Deepgram's clients send it
+		decoding, stop := context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		sound = doors.Unpack(decoding, sound, l.settings.Format, deepgram.Closes, s.cfg.Unpack)
+	}
+	e := doors.Serve(ctx, sound, l.door, l.settings, open, doors.Limits{Longest: s.cfg.LongestLive})
 	s.log.Info("live connection ends", "request", r.id, "account", r.who.Account, "close_code", e.Reason.Code(), "audio_seconds", e.Seconds)
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/doors"
 	"github.com/otograph/otograph/internal/service/doors/deepgram"
 	"github.com/otograph/otograph/internal/service/erasure"
 	"github.com/otograph/otograph/internal/service/fairuse"
@@ -96,6 +97,7 @@ type Config struct {
 	// responds with 404.
 	Live        liveService
 	LongestLive time.Duration
+	Unpack      doors.Unpacker // for Live
 	// Uploads limits the concurrent task-creating bodies of one account; 0 = 16.
 	// Bodies of 64 KiB or less do not count.
 	Uploads int

@@ -81,7 +81,7 @@ func TestVendors(t *testing.T) {
 		header     http.Header
 		status     int
 	}{
-		{"/v1/listen?encoding=opus", "encoding: must be linear16", token, 400},
+		{"/v1/listen?encoding=flac", "encoding: must be linear16", token, 400},
 		{"/v2/listen?encoding=linear16&eot_threshold=2", "eot_threshold: must be a number", token, 400},
 		{"/v3/ws?sample_rate=1", "sample_rate: must be a number", with("Authorization", w.key), 400},
 		{"/v1/listen?encoding=linear16", "INVALID_AUTH", with("Authorization", w.key), 401},

@@ -68,11 +68,13 @@ func (f *Flux) Begin() [][]byte { return f.message("Connected", doors.Object{}) 
 
 // Receive implements doors.Door.
 func (f *Flux) Receive(text bool, data []byte) (actions []doors.Action, replies [][]byte, err error) {
-	if !text {
+	if !text && (len(data) > 0 || f.set.Format.Opus == "") {
 		return []doors.Action{doors.Audio(data)}, nil, nil
 	}
 	var c command
-	_ = json.Unmarshal(data, &c)
+	if _ = json.Unmarshal(data, &c); Closes(text, data) {
+		c.Type = "CloseStream"
+	}
 	switch c.Type {
 	case "KeepAlive":
 	case "ForceEndTurn":

@@ -9,15 +9,19 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// encodings maps Deepgram's names of encodings to the names of doors.Format.
-var encodings = map[string]string{"linear16": "s16le", "linear32": "f32le", "mulaw": "mulaw", "alaw": "alaw"}
+// encodings maps Deepgram's names of encodings to those of doors.Format, or of its
+// Opus. Without one the sound is in a container.
+var encodings = map[string]string{"linear16": "s16le", "linear32": "f32le", "mulaw": "mulaw", "alaw": "alaw", "opus": "packets", "ogg-opus": "stream", "": "stream"}
 
 // settings returns the terms of a session, without its pauses.
 func (q *Query) settings() (s doors.Settings, err error) {
 	s = doors.Settings{Options: q.Options, Extras: q.Extras, Revisable: true}
 	s.Format = doors.Format{Encoding: encodings[q.values.Get("encoding")], Rate: int(q.number("sample_rate", 16000, 8000, 96000, &err)), Channels: int(q.number("channels", 1, 1, 8, &err))}
-	if s.Format.Encoding == "" {
-		err = &spec.OptionError{Field: "encoding", Reason: "must be linear16, linear32, mulaw or alaw: live sound in a container is not served"}
+	switch name := s.Format.Encoding; name {
+	case "packets", "stream":
+		s.Format = doors.Format{Encoding: "f32le", Rate: 48000, Channels: 1, Opus: name}
+	case "":
+		err = &spec.OptionError{Field: "encoding", Reason: "must be linear16, linear32, mulaw, alaw, opus or ogg-opus, or left out for Opus in Ogg or WebM"}
 	}
 	return s, err
 }
@@ -72,7 +76,14 @@ func NewLive(values url.Values, id string) (*Live, doors.Settings, error) {
 // Begin implements doors.Door.
 func (l *Live) Begin() [][]byte { return nil }
 
-// Receive implements doors.Door. An empty binary message closes the stream.
+// Closes reports whether a message closes a stream of Opus: CloseStream, or an empty
+// binary one, which closes every stream of Live.
+func Closes(text bool, data []byte) bool {
+	var c command
+	return !text && len(data) == 0 || text && json.Unmarshal(data, &c) == nil && c.Type == "CloseStream"
+}
+
+// Receive implements doors.Door.
 func (l *Live) Receive(text bool, data []byte) (actions []doors.Action, replies [][]byte, err error) {
 	if !text && len(data) > 0 {
 		l.received += int64(len(data))

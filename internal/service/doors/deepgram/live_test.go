@@ -37,18 +37,40 @@ func TestLiveSettings(t *testing.T) {
 	assert.Equal(t, []any{true, 1.2}, []any{*set.Options.Optimize, set.Silence})
 	_, set = live(t, "model=ggml-small&endpointing=false")
 	assert.Equal(t, []any{"ggml-small", 0.0}, []any{set.Extras.Model, set.Silence})
+	for encoding, packing := range map[string]string{"opus": "packets", "ogg-opus": "stream", "": "stream"} {
+		_, set, err := NewLive(url.Values{"encoding": {encoding}, "sample_rate": {"16000"}}, "id")
+		require.NoError(t, err)
+		assert.Equal(t, doors.Format{Encoding: "f32le", Rate: 48000, Channels: 1, Opus: packing}, set.Format)
+	}
 	for text, want := range map[string]string{
-		"encoding=opus": "", "multichannel=true": "multichannel: ", "redact=pci": "redact: ", "endpointing=soon": "endpointing: must be a number", "utterance_end_ms=10": "utterance_end_ms: ",
+		"encoding=flac": "", "multichannel=true": "multichannel: ", "redact=pci": "redact: ", "endpointing=soon": "endpointing: must be a number", "utterance_end_ms=10": "utterance_end_ms: ",
 		"channels=0": "channels: ", "language=klingon": "language: ",
 	} {
 		values := query(t, text)
-		if text == "encoding=opus" {
-			values.Set("encoding", "opus")
+		if text == "encoding=flac" {
+			values.Set("encoding", "flac")
 			want = "encoding: must be linear16"
 		}
 		_, _, err := NewLive(values, "id")
 		require.ErrorAs(t, err, new(*spec.OptionError), text)
 		assert.Contains(t, err.Error(), want)
+	}
+}
+
+// TestCloses checks which messages end the sound.
+func TestCloses(t *testing.T) {
+	assert.True(t, Closes(false, nil))
+	assert.True(t, Closes(true, []byte(`{"type":"CloseStream"}`)))
+	for _, text := range []string{"", "{", `{"type":"Finalize"}`} {
+		assert.False(t, Closes(true, []byte(text)), text)
+	}
+	assert.False(t, Closes(false, []byte(`{"type":"CloseStream"}`)), "sound")
+	for encoding, want := range map[string]doors.Action{"opus": doors.Finish{}, "linear16": doors.Audio(nil)} {
+		f, _, err := NewFlux(url.Values{"encoding": {encoding}, "model": {"flux-general-en"}}, "id")
+		require.NoError(t, err)
+		actions, _, err := f.Receive(false, nil)
+		require.NoError(t, err)
+		assert.Equal(t, []doors.Action{want}, actions, encoding)
 	}
 }
 

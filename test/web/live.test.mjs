@@ -76,7 +76,10 @@ test('captions appear while people speak; at the end there is the result with th
     // captions only grow: one may keep a word that its final sentences do not have
     const words = plain(caption).trim().split(' ');
     const without = (i) => words.filter((_, k) => k !== i).join(' ');
-    assert.ok([-1, ...words.keys()].some((i) => text.includes(without(i))), `${caption}: ${text}`);
+    assert.ok(
+      [-1, ...words.keys()].some((i) => text.includes(without(i))),
+      `${caption}: ${text}`,
+    );
   }
   assert.ok(result.num_speakers >= 1);
   assert.ok(result.audio_events);

@@ -96,7 +96,7 @@ type servedSession struct {
 }
 
 func openServed(ctx context.Context, p *otograph.Pipeline, set doors.Settings) (*servedSession, error) {
-	feed, err := audio.NewFeed(set.Format.Encoding, set.Format.Rate, set.Format.Channels)
+	feed, err := feedOf(set.Format)
 	if err != nil {
 		return nil, spec.Permanent(err)
 	}
@@ -105,6 +105,10 @@ func openServed(ctx context.Context, p *otograph.Pipeline, set doors.Settings) (
 		return nil, err
 	}
 	return &servedSession{s, feed, set.Format}, nil
+}
+
+func feedOf(f doors.Format) (*audio.Feed, error) {
+	return audio.NewFeed(f.Encoding, f.Rate, f.Channels)
 }
 
 func liveOptions(set doors.Settings) live.Options {
@@ -117,7 +121,7 @@ func (s *servedSession) Write(data []byte) error { return s.Session.Write(s.feed
 // Configure implements sessions.Engine.
 func (s *servedSession) Configure(set doors.Settings) error {
 	if set.Format != s.format {
-		feed, err := audio.NewFeed(set.Format.Encoding, set.Format.Rate, set.Format.Channels)
+		feed, err := feedOf(set.Format)
 		if err != nil {
 			return spec.Permanent(err)
 		}

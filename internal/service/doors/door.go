@@ -50,7 +50,7 @@ func (f Format) Bytes(seconds float64) int {
 }
 
 // Action is an Audio, Configure, Commit, Clear or Finish.
-type Action any
+type Action interface{ action() }
 
 // Audio is sound of the Format of the Settings.
 type Audio []byte
@@ -69,6 +69,12 @@ type Clear struct{}
 
 // Finish ends the session after the text of all its sound.
 type Finish struct{}
+
+func (Audio) action()     {}
+func (Configure) action() {}
+func (Commit) action()    {}
+func (Clear) action()     {}
+func (Finish) action()    {}
 
 // Door translates one interface. Serve calls its methods one at a time.
 type Door interface {

@@ -83,11 +83,16 @@ func refusal(e *openai.Error) *apiError {
 
 // transcribe handles POST /audio/transcriptions, as OpenAI's clients call it:
 // the upload becomes an ordinary task, and the response waits until it is done.
-// POST /audio/translations is the same with the text in English.
-func (s *Server) transcribe(w http.ResponseWriter, r *request) error {
+func (s *Server) transcribe(w http.ResponseWriter, r *request) error { return s.listen(w, r, false) }
+
+// translation handles POST /audio/translations: a transcription with the text in
+// English.
+func (s *Server) translation(w http.ResponseWriter, r *request) error { return s.listen(w, r, true) }
+
+func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error {
 	files := &formFiles{server: s, r: r}
 	defer files.drop()
-	form, names, err := s.readForm(w, r, strings.HasSuffix(r.route, "/translations"), files)
+	form, names, err := s.readForm(w, r, translate, files)
 	if err != nil {
 		return err
 	}

@@ -231,7 +231,7 @@ func (s *Server) routes(classes []byte) {
 	s.endpoint("/pricing", methods{"GET": s.open(s.getPricing)})
 	s.endpoint("/auth/login", methods{"POST": s.createToken})
 	s.endpoint("/audio/transcriptions", methods{"POST": s.waiting(s.transcribe)})
-	s.endpoint("/audio/translations", methods{"POST": s.waiting(s.transcribe)})
+	s.endpoint("/audio/translations", methods{"POST": s.waiting(s.translation)})
 	s.endpoint("/listen", methods{"GET": live(s, deepgram.NewLive), "POST": s.waiting(s.listenFile)})
 	s.liveRoutes()
 	s.endpoint("/realtime", methods{"GET": s.getRealtime})

@@ -31,7 +31,7 @@ type RunOptions struct {
 	// seconds, before other stages. Its error ends the run unchanged.
 	Decoded func(seconds float64) error
 	// Waveform, if not nil, is called after Decoded with the recording's
-	// waveform: audio.PeaksPerSecond bytes per second, see audio.PCM.Peaks.
+	// waveform: bytes as audio.PCM.Peaks returns them.
 	Waveform func(peaks []byte)
 	// Progress, if not nil, is called with the progress, never concurrently:
 	// after each stage and each window of up to 30 s of speech.

@@ -10,11 +10,11 @@ import (
 )
 
 // Unpack decodes Opus that comes piece by piece: packets (RFC 6716) of one or two
-// channels, or else an Ogg or WebM stream, of which the first piece has four bytes
-// or more. It writes what ffmpeg decodes to out: float32, little endian, mono,
-// 48 kHz. It ends with in, which must be closed, also after an error: of ctx, of
-// out, ErrDecoderMissing, or one for which spec.IsPermanent reports true. Nothing
-// that is wrong is skipped.
+// channels, or else an Ogg or WebM stream, whose first piece has four bytes or
+// more. ffmpeg decodes it, and Unpack writes the samples to out: float32, little
+// endian, mono, 48 kHz. It returns when in is closed, which the caller does after
+// an error too. The error is ctx's, out's, ErrDecoderMissing, or one for which
+// spec.IsPermanent reports true: Unpack skips no damaged piece.
 func Unpack(ctx context.Context, in <-chan []byte, packets bool, out io.Writer) error {
 	bin, err := findFFmpeg(Options{})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // one. Two groups are one voice by the ratio of the likelihoods of one mean and
 // two (P. Kenny, "Bayesian Speaker Verification with Heavy-Tailed Priors",
 // 2010, with the same variance in each direction). The constants were chosen on
-// 85 conversations of people, up to five minutes long, those of blocks on 15 of
-// four to fourteen minutes. See docs/measurements/speakers.md.
+// 85 conversations of people, up to five minutes long; blockwise and longWorth on
+// 15 others, of four to fourteen minutes. See docs/measurements/speakers.md.
 const (
 	voiceDirections = 20.0 // dimensions in which voices differ
 	voiceSpread     = 0.5  // variance between voices, in units of the variance within one

@@ -52,10 +52,10 @@ func agreed(a, b string) string {
 	return a[:of[n-1].end]
 }
 
-// agreed returns what the last recognition agrees on with a new one, of sound that
-// ends at a sample, or if careful the last two do. Two of nearly the same sound
-// make the same mistake in the last word of a text, which the one before must have
-// too.
+// agreed returns the words with which a new recognition, of sound up to the sample
+// end, and the last one begin; if careful, the one before the last too. Two
+// recognitions of nearly the same sound make the same mistake in the last word of a
+// text, so there the one before the last must agree as well.
 func (u *utterance) agreed(text string, end int, careful bool) string {
 	two := agreed(u.last, text)
 	three := agreed(u.earlier, two)

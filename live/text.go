@@ -100,7 +100,7 @@ func (s *Session) sketch(u *utterance, resting bool, cores int) {
 
 // show emits the Partial of a recognition, if there is something new. In a pause
 // no recognition has to agree: none would have more sound. A text that loops is
-// none: the next one will have what was said.
+// not shown: the next recognition will have the words.
 func (s *Session) show(u *utterance, text string, speech audio.Span, resting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

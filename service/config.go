@@ -62,7 +62,7 @@ type (
 	//	Result     spec.Result // without the audio's MD5
 	//	Tier       spec.Tier   // that ran, and is charged; "" for no transcription
 	//	Seconds    float64     // decoded, and charged
-	//	Waveform   []byte      // peaks, audio.PeaksPerSecond a second; optional
+	//	Waveform   []byte      // as audio.PCM.Peaks returns it; optional
 	//	VoiceModel string      // SHA-256 of the speaker model; "" without voices
 	//	Audio      …           // set by the service for a live session
 	//	Recognized *…          // set by package service/engine for known voices

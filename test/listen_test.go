@@ -76,7 +76,7 @@ func TestListen(t *testing.T) {
 	require.Error(t, err)
 	assert.Contains(t, string(refused), "exists")
 
-	// A file is heard from its first sample to its last one.
+	// A session gets all samples of a file, the first and the last one too.
 	whole, err := exec.Command(binary, "listen", "-q", "--demo", "--input", "../testdata/demo/short/en_00.flac", "-l", "en", "-f", "json", "--save", name+"2").CombinedOutput()
 	require.NoError(t, err, "%s", whole)
 	assert.Len(t, raw(t, name+"2.wav"), len(samples))

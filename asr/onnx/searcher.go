@@ -86,7 +86,7 @@ func (s *searcher) greedy(ctx context.Context, frames encoded, f fusion) (out []
 		if token != s.blank {
 			norm := logSum(scores)
 			if !f.none() {
-				// The best token, bonus included, among those that the network considers.
+				// The best candidate of the network, with its bonus.
 				top := float64(scores[token]) + f.step(at, token, false).bonus
 				for _, id := range candidates(nil, scores, norm, s.blank) {
 					if sum := float64(scores[id]) + f.step(at, id, false).bonus; sum > top {

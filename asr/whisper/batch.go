@@ -22,8 +22,8 @@ const (
 	// Each worker may always open one. With 8-bit weights, mostOpen windows of
 	// every published model but the large ones fit in it.
 	mostBytes = 1 << 30
-	// fewThreads is the most threads that a worker may join: two decode half as
-	// fast again as one, so that windows apart cost less.
+	// fewThreads limits the threads of a worker that takes those of others. Two
+	// threads decode a window 1.5 times as fast as one, so two workers do more.
 	fewThreads = 4
 	// alone, stagger and evenShare apply if a caller waits for the sentences,
 	// because windows that begin together also end together: all cores decode
@@ -242,7 +242,8 @@ func (w *worker) again(o *opened) bool {
 }
 
 // reconsider begins the search of a doubtful text again, with all silence after
-// the sound, if it was decoded with a part of it, and after it takes the likelier.
+// the sound, if the first search had a part of it. After that search it keeps the
+// likelier text.
 func (w *worker) reconsider(o *opened) (bool, error) {
 	plan, ok := o.job.plan.(*textPlan)
 	if ok && plan.thin != nil {

@@ -69,9 +69,9 @@ const (
 
 // thinLayers is the most layers of an encoder that computes few positions of
 // silence: base's. Larger models were not measured with it. Sounds of thinSeconds
-// leave too little silence, and texts whose mean log probability is below
-// thinLogProb are decoded again with all of it, those of repairs not, which cost
-// a fifth of a call's time (docs/measurements/live.md).
+// leave too little silence. A window's text whose mean log probability is below
+// thinLogProb is decoded again with all silence; the text of a repair is not: a
+// call would take a fifth longer (docs/measurements/live.md).
 const (
 	thinLayers  = 6
 	thinSeconds = 15

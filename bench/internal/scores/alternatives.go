@@ -10,8 +10,8 @@ import (
 type alternatives []string
 
 // parseAlternatives reads a reference with NIST's marks: "{ a / b c / @ }" are
-// alternatives, of which @ is empty, and "(uh)" may be absent. inside reports
-// that the last alternatives have no end.
+// alternatives, where @ is the empty one, and "(uh)" may be absent. inside
+// reports that the last alternatives have no end.
 func parseAlternatives(text string) (list []alternatives, inside bool) {
 	for _, word := range strings.Fields(text) {
 		last := len(list) - 1

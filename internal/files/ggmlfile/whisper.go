@@ -157,7 +157,7 @@ func otherFormat(begin string) string {
 var headerTypes = map[int32]int32{0: 0, 1: 1, 2: 2, 3: 3, 7: 8, 8: 6, 9: 7, 10: 10, 11: 11, 12: 12, 13: 13, 14: 14}
 
 // Check checks that the dimensions are possible for libwhisper. The error names
-// the dimension, what is expected and what was found.
+// the dimension, the possible values and the file's.
 func (h Header) Check() error {
 	fields := []struct {
 		name     string

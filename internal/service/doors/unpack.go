@@ -55,9 +55,9 @@ func (s samples) Write(data []byte) (int, error) {
 	return len(data), s.add(message{data: bytes.Clone(data)})
 }
 
-// Unpack returns a connection of which the client's sound, of a format of Opus, is
-// read as samples, until ctx is done. A message for which last is true comes after
-// all samples. An error of the decoder is an *EndError of Read.
+// Unpack returns a connection whose Read returns samples in place of the Opus that
+// the client sends in format f, until ctx is done. A message for which last is true
+// comes after all samples. An error of the decoder is an *EndError of Read.
 func Unpack(ctx context.Context, c Conn, f Format, last func(text bool, data []byte) bool, decode Unpacker) Conn {
 	u := unpacked{c, ctx, make(chan message)}
 	in, done := make(chan []byte), make(chan struct{})

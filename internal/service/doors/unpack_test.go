@@ -37,8 +37,8 @@ func shouts(ctx context.Context, in <-chan []byte, packets bool, out io.Writer) 
 	return err
 }
 
-// TestUnpack checks that a text comes after what was decoded of the sound before
-// it, and the last message after all of it; that sound after it is dropped; and
+// TestUnpack checks that a text comes after the samples of the packets before it,
+// and the last message after all samples; that packets after that are dropped; and
 // that errors of the decoder end the session.
 func TestUnpack(t *testing.T) {
 	last := func(text bool, data []byte) bool { return string(data) == "finish" }
@@ -86,7 +86,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestUndecoded checks that the client is told why its sound is not decoded.
+// TestUndecoded checks that the close frame names the reason of a failed decoding.
 func TestUndecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -31,7 +31,7 @@ type Outcome struct {
 	Tier spec.Tier
 	// Seconds is the decoded duration, charged and stored to 0.1 ms.
 	Seconds float64
-	// Waveform holds 50 peaks a second; empty if unknown.
+	// Waveform holds the peaks of audio.PCM.Peaks; empty if unknown.
 	Waveform []byte
 	// Audio is the stored sound of a live session; zero for none.
 	Audio blob.Info
@@ -228,8 +228,7 @@ func (s *core) done(ctx context.Context, account, id string) (t Task, key string
 	return t, key, err
 }
 
-// Waveform returns the waveform of a done task: 50 bytes a
-// second, 255 being the loudest of all. Errors wrap ErrNotFound (also if the
+// Waveform returns the waveform of a done task, as audio.PCM.Peaks. Errors wrap ErrNotFound (also if the
 // worker stored none), ErrForbidden or ErrNotDone.
 func (s *Owners) Waveform(ctx context.Context, account, id string) ([]byte, error) {
 	r, err := s.Result(ctx, account, id)

@@ -21,8 +21,8 @@ func Main(tests interface{ Run() int }) {
 }
 
 // Leaks returns the stacks of the goroutines that do not end within two seconds,
-// "" for none. It leaves out the caller's, those of Go's runtime and of package
-// testing, and those of which the header ("goroutine 7 ") or the innermost
+// "" for none. It leaves out the caller, the goroutines of Go's runtime and of
+// package testing, and each goroutine whose header ("goroutine 7 ") or innermost
 // function begins with an element of known.
 func Leaks(known ...string) (left string) {
 	for begun := time.Now(); time.Since(begun) < 2*time.Second; time.Sleep(10 * time.Millisecond) {

@@ -9,8 +9,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// encodings maps Deepgram's names of encodings to those of doors.Format, or of its
-// Opus. Without one the sound is in a container.
+// encodings maps Deepgram's names of encodings to the values of Encoding, or of
+// Opus, in a doors.Format. Without a name the sound is in a container.
 var encodings = map[string]string{"linear16": "s16le", "linear32": "f32le", "mulaw": "mulaw", "alaw": "alaw", "opus": "packets", "ogg-opus": "stream", "": "stream"}
 
 // settings returns the terms of a session, without its pauses.

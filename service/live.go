@@ -26,12 +26,9 @@ func (s *Service) openLive() (*sessions.Sessions, error) {
 		return nil, err
 	}
 	return sessions.New(sessions.Config{
-		Tasks: s.state.Tasks, Permit: s.state.Accounts.Permit, Feed: feedOf, Socket: l.Socket, Process: supervisor.Run, Most: l.Sessions, Grace: s.config.Grace, Version: s.config.Version, Logger: s.config.Logger, Counts: s.counts.Live(),
+		Tasks: s.state.Tasks, Permit: s.state.Accounts.Permit, Feed: func(f doors.Format) (sessions.Feed, error) { return audio.NewFeed(f.Encoding, f.Rate, f.Channels) },
+		Socket: l.Socket, Process: supervisor.Run, Most: l.Sessions, Grace: s.config.Grace, Version: s.config.Version, Logger: s.config.Logger, Counts: s.counts.Live(),
 	}), nil
-}
-
-func feedOf(f doors.Format) (sessions.Feed, error) {
-	return audio.NewFeed(f.Encoding, f.Rate, f.Channels)
 }
 
 // live returns the part that keeps the live sessions, nil without any.

@@ -22,13 +22,6 @@ type Limits struct {
 	Rate    int           // messages that are read in a second; default 1000
 }
 
-func (l Limits) withDefaults() Limits {
-	return Limits{
-		Longest: cmp.Or(l.Longest, time.Hour), Idle: cmp.Or(l.Idle, 15*time.Minute), Ping: cmp.Or(l.Ping, 20*time.Second), Write: cmp.Or(l.Write, 30*time.Second),
-		Queue: cmp.Or(l.Queue, 1024), Rate: cmp.Or(l.Rate, 1000),
-	}
-}
-
 // runner is a session between a connection and a door.
 type runner struct {
 	conn   Conn
@@ -59,7 +52,10 @@ type runner struct {
 // the first Configure. When ctx is done, the session ends with its cause, an
 // *EndError, after the text of the sound so far.
 func Serve(ctx context.Context, conn Conn, door Door, set Settings, open Opener, limits Limits) End {
-	limits = limits.withDefaults()
+	limits = Limits{
+		Longest: cmp.Or(limits.Longest, time.Hour), Idle: cmp.Or(limits.Idle, 15*time.Minute), Ping: cmp.Or(limits.Ping, 20*time.Second),
+		Write: cmp.Or(limits.Write, 30*time.Second), Queue: cmp.Or(limits.Queue, 1024), Rate: cmp.Or(limits.Rate, 1000),
+	}
 	r := &runner{
 		conn: conn, door: door, open: open, limits: limits, begun: time.Now(), cause: make(chan *EndError, 1),
 		out: make(chan []byte, limits.Queue), set: set, events: make(chan struct{}), written: make(chan struct{}),

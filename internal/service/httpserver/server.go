@@ -18,6 +18,7 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"path"
 	"runtime"
 	"runtime/debug"
@@ -32,6 +33,7 @@ import (
 	"github.com/otograph/otograph/httpapi"
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/doors"
+	"github.com/otograph/otograph/internal/service/doors/assemblyai"
 	"github.com/otograph/otograph/internal/service/doors/deepgram"
 	"github.com/otograph/otograph/internal/service/erasure"
 	"github.com/otograph/otograph/internal/service/fairuse"
@@ -233,7 +235,11 @@ func (s *Server) routes(classes []byte) {
 	s.endpoint("/audio/transcriptions", methods{"POST": s.waiting(s.transcribe)})
 	s.endpoint("/audio/translations", methods{"POST": s.waiting(s.translation)})
 	s.endpoint("/listen", methods{"GET": live(s, deepgram.NewLive), "POST": s.waiting(s.listenFile)})
-	s.liveRoutes()
+	// Other vendors' interfaces for live sound that are not below the base path:
+	s.route(s.mux, s.folder()+"/v2/listen", methods{"GET": live(s, deepgram.NewFlux)})
+	s.route(s.mux, s.folder()+"/v3/ws", methods{"GET": live(s, func(values url.Values, id string) (*assemblyai.Live, doors.Settings, error) {
+		return assemblyai.New(values, id, s.cfg.LongestLive)
+	})})
 	s.endpoint("/realtime", methods{"GET": s.getRealtime})
 	s.endpoint("/realtime/client_secrets", methods{"POST": s.private(s.createSecret)})
 	s.endpoint("/models", methods{"GET": s.private(s.listModels)})
@@ -447,7 +453,11 @@ func (s *Server) logRequest(r *request, rec *recorder, failure *apiError, took t
 	}
 	if id := r.PathValue("id"); id != "" {
 		if _, ok := taskID(id); ok {
-			attrs = append(attrs, s.kindOf(r.route), id)
+			kind := "task"
+			if strings.HasPrefix(r.route, s.cfg.BasePath+"/voices/") {
+				kind = "voice"
+			}
+			attrs = append(attrs, kind, id)
 		}
 	}
 	if failure != nil {
@@ -458,14 +468,6 @@ func (s *Server) logRequest(r *request, rec *recorder, failure *apiError, took t
 		}
 	}
 	s.log.Log(r.Context(), level, "request", attrs...)
-}
-
-// kindOf returns, for the log, the kind of thing that a route's id identifies.
-func (s *Server) kindOf(route string) string {
-	if strings.HasPrefix(route, s.cfg.BasePath+"/voices/") {
-		return "voice"
-	}
-	return "task"
 }
 
 // recorder records the status and size of the response.

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/otograph/otograph/internal/service/doors"
-	"github.com/otograph/otograph/internal/service/doors/assemblyai"
-	"github.com/otograph/otograph/internal/service/doors/deepgram"
 	"github.com/otograph/otograph/internal/service/sessions"
 	"github.com/otograph/otograph/internal/service/tasks"
 )
@@ -16,15 +14,6 @@ import (
 // folder returns the folder of the base path, next to which other vendors'
 // interfaces have paths: /v1 is in "".
 func (s *Server) folder() string { return strings.TrimSuffix(path.Dir(s.cfg.BasePath), "/") }
-
-// liveRoutes adds the paths of other vendors' interfaces for live sound that
-// are not below the base path.
-func (s *Server) liveRoutes() {
-	s.route(s.mux, s.folder()+"/v2/listen", methods{"GET": live(s, deepgram.NewFlux)})
-	s.route(s.mux, s.folder()+"/v3/ws", methods{"GET": live(s, func(values url.Values, id string) (*assemblyai.Live, doors.Settings, error) {
-		return assemblyai.New(values, id, s.cfg.LongestLive)
-	})})
-}
 
 // maxLiveMessage limits a message of a client, in bytes.
 const maxLiveMessage = 4 << 20

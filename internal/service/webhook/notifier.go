@@ -127,7 +127,9 @@ func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (wri
 	attempt, cancel := context.WithTimeout(ctx, n.config.Timeout)
 	defer cancel()
 	failure := n.post(attempt, d)
-	f.answered(d, !timedOut(failure))
+	var network net.Error // a receiver that did not answer in time
+	slow := errors.Is(failure, context.DeadlineExceeded) || errors.As(failure, &network) && network.Timeout()
+	f.answered(d, !slow)
 	written = true
 	if failure == nil || ctx.Err() == nil { // an aborted delivery does not count as an attempt: the watch returns it
 		if err := backoff.Retry(ctx, db.Outage, func(ctx context.Context) error { return o.Note(ctx, d, failure) }); err != nil {
@@ -148,12 +150,6 @@ func (o *Outbox) handBack(ctx context.Context, id string, keep ...string) error 
 		_, err := o.Return(ctx, tx, id, keep...)
 		return err
 	}))
-}
-
-// timedOut reports whether a receiver did not answer in time.
-func timedOut(err error) bool {
-	var network net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
 }
 
 // post delivers once. Any 2xx is success.

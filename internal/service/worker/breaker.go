@@ -121,7 +121,12 @@ func (b *breaker) probe(ctx context.Context) (Part, error) {
 	if err := probeDisk(b.dir); err != nil {
 		return partOf(err, PartDisk), fmt.Errorf("disk: %w", err)
 	}
-	if err := b.probeStore(ctx); err != nil {
+	blobs, key := b.service.Config.Blobs, tasks.CheckpointPrefix(b.id)+"probe"
+	err := blobs.Put(ctx, key, bytes.NewReader(make([]byte, probeSize)))
+	if err == nil {
+		err = blobs.Delete(ctx, key)
+	}
+	if err != nil {
 		return partOf(err, PartStore), fmt.Errorf("file store: %w", err)
 	}
 	if _, _, err := b.service.Queue().NextDue(ctx); err != nil {
@@ -133,15 +138,6 @@ func (b *breaker) probe(ctx context.Context) (Part, error) {
 		}
 	}
 	return "", nil
-}
-
-func (b *breaker) probeStore(ctx context.Context) error {
-	blobs := b.service.Config.Blobs
-	key := tasks.CheckpointPrefix(b.id) + "probe"
-	if err := blobs.Put(ctx, key, bytes.NewReader(make([]byte, probeSize))); err != nil {
-		return err
-	}
-	return blobs.Delete(ctx, key)
 }
 
 func probeDisk(dir string) error {

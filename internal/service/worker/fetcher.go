@@ -133,7 +133,11 @@ func (f *Fetcher) Run(ctx context.Context) error {
 
 // claim claims a download, after handing back claims not known to be held.
 func (f *Fetcher) claim(ctx context.Context) *fetching {
-	if part := f.takeOutage(); part != "" {
+	f.mu.Lock()
+	part := f.part // the resource whose failure ended a download, once
+	f.part = ""
+	f.mu.Unlock()
+	if part != "" {
 		f.breaker.open(part)
 	}
 	if !f.breaker.wait(ctx) {
@@ -181,15 +185,6 @@ func (f *Fetcher) busy() (busy queue.Busy, inProgress []string) {
 	}
 	busy.Ahead = f.config.Ahead
 	return busy, inProgress
-}
-
-// takeOutage returns the resource whose failure ended a download, once.
-func (f *Fetcher) takeOutage() Part {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	part := f.part
-	f.part = ""
-	return part
 }
 
 // dropSuperseded ends the downloads of tasks that were canceled or deleted, or

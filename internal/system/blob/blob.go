@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -67,11 +68,14 @@ func Open(_ context.Context, source string) (*Store, error) {
 	if strings.Contains(source, "://") && !strings.HasPrefix(source, "file://") {
 		return nil, fmt.Errorf("file store %s: unknown scheme; want file:// or s3://", source)
 	}
-	dir, err := openFolder(source)
+	dir, err := filepath.Abs(strings.TrimPrefix(source, "file://"))
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("file store %s: %w", source, classify(err))
 	}
-	return Over(dir, string(dir)), nil
+	return Over(folder(dir), dir), nil
 }
 
 // Over returns a store in a bucket that the caller has opened; several stores

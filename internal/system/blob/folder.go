@@ -15,14 +15,6 @@ import (
 // folder is a Bucket in a folder; unfinished files end in ".<number>.tmp".
 type folder string
 
-func openFolder(source string) (folder, error) {
-	dir, err := filepath.Abs(strings.TrimPrefix(source, "file://"))
-	if err != nil {
-		return "", err
-	}
-	return folder(dir), os.MkdirAll(dir, 0o700)
-}
-
 func (d folder) path(key string) string { return filepath.Join(string(d), filepath.FromSlash(key)) }
 
 // Create implements Bucket.

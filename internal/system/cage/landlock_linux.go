@@ -10,15 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// landlockABI returns the version of the kernel's Landlock interface, or 0.
-func landlockABI() int {
-	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
-		return 0
-	}
-	return int(v)
-}
-
 // handled returns all access rights that this version of Landlock can restrict.
 func handled(abi int) unix.LandlockRulesetAttr {
 	fs := uint64(unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1) // everything of the first version
@@ -45,8 +36,9 @@ func handled(abi int) unix.LandlockRulesetAttr {
 // restrictFiles puts the calling thread into a Landlock domain and returns the
 // version of the interface, or 0 if the kernel has no Landlock.
 func restrictFiles(s Spec) (int, error) {
-	abi := landlockABI()
-	if abi == 0 {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	abi := int(version)
+	if errno != 0 || abi == 0 {
 		return 0, nil
 	}
 	attr := handled(abi)

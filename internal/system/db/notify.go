@@ -18,21 +18,17 @@ type listeners struct {
 	more map[string]bool // … and was requested again meanwhile
 }
 
-func (l *listeners) wake(channel string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for sub := range l.subs[channel] {
-		backoff.Signal(sub)
-	}
-}
-
 // Notify wakes the subscribers of a channel: the ones in this process and, on
 // PostgreSQL, in every process on the database. Calls during a running
 // notification lead to a single further one. A notification is a hint that may
 // be lost; the change must be in the database before.
 func (d *DB) Notify(ctx context.Context, channel string) {
 	l := &d.listeners
-	l.wake(channel)
+	l.mu.Lock()
+	for sub := range l.subs[channel] {
+		backoff.Signal(sub)
+	}
+	l.mu.Unlock()
 	if d.dialect != Postgres {
 		return
 	}

@@ -289,7 +289,11 @@ func (f *Fetcher) store(d File, address, part string, body io.Reader, going *Res
 		}
 	}()
 	if going.Have == 0 {
-		if err := writeState(part, state{address, going.Validator, max(going.Total, 0)}); err != nil {
+		data, err := json.Marshal(state{address, going.Validator, max(going.Total, 0)})
+		if err == nil {
+			err = os.WriteFile(part+".json", data, 0o644)
+		}
+		if err != nil {
 			return final{err}
 		}
 	}
@@ -384,14 +388,6 @@ func readState(part string) state {
 		return state{}
 	}
 	return st
-}
-
-func writeState(part string, st state) error {
-	data, err := json.Marshal(st)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(part+".json", data, 0o644)
 }
 
 // HashFile returns a file's SHA-256 in hex and its size in bytes.

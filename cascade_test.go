@@ -20,7 +20,7 @@ import (
 // recognized words.
 func TestCascadeAddsNoTextToSilence(t *testing.T) {
 	p, alone := open(t, demo.Models(), otograph.Config{Cascade: new(1.0)}), shared(t)
-	for name, src := range nothingSaid(t) {
+	for name, src := range withoutSpeech(t) {
 		opt := otograph.Options{EnableDiarize: new(false), EnableAudioEvents: new(false), ASRLanguage: new("en")}
 		res, err := p.Run(t.Context(), src, opt)
 		require.NoError(t, err, name)
@@ -40,9 +40,9 @@ func TestCascadeAddsNoTextToSilence(t *testing.T) {
 	}
 }
 
-// nothingSaid returns recordings of silence, noise and music and, with
+// withoutSpeech returns recordings of silence, noise and music and, with
 // OTOGRAPH_SHARED, real ones of animals and things.
-func nothingSaid(t *testing.T) map[string]audio.Source {
+func withoutSpeech(t *testing.T) map[string]audio.Source {
 	r := rand.New(rand.NewPCG(30, 3))
 	noise := make([]float32, 5*audio.SampleRate)
 	for i := range noise {

@@ -272,5 +272,5 @@ func peakOf(t *testing.T, p *otograph.Pipeline, path string, opt otograph.Option
 // including the other stages from VAD to events.
 const (
 	maxObjectsPerWindow = 3150.0           // counted 2,630; 1,922 before each run of a network bound its memory
-	maxBytesPerWindow   = 15.0 * (1 << 20) // counted 11.6 to 12.7 MiB: 4.3 are the memory that looks for repeated sound, once a run, larger for longer windows, 1.8 the window's samples; most others time its words
+	maxBytesPerWindow   = 15.0 * (1 << 20) // counted 11.6 to 12.7 MiB: 4.3 for the search for repeated sound (once a run), 1.8 for the window's samples, most of the rest for word times
 )

@@ -75,9 +75,9 @@ func move(words []*asr.Word, found []Word, speech []audio.Span) {
 		switch {
 		case taken(i):
 			w.Start, w.End, w.Interpolated = found[i].Start, found[i].End, false
-			w.Heard = &found[i].Probability
+			w.Evidence = &found[i].Probability
 		case !found[i].Wild:
-			w.Heard = new(float64) // not found here, but perhaps spoken elsewhere
+			w.Evidence = new(float64) // not found here, but perhaps spoken elsewhere
 		}
 	}
 	for i := 0; i < len(words); i++ { // fits words that were not found between the others

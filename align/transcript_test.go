@@ -31,7 +31,7 @@ func TestMissingWordsShareTheSound(t *testing.T) {
 	assert.InDelta(t, 18.54, words[0].Start, 1e-9)
 	assert.Greater(t, words[1].Start, 18.6)
 	assert.InDelta(t, 19.01, words[1].End, 1e-6)
-	assert.Zero(t, *words[1].Heard)
+	assert.Zero(t, *words[1].Evidence)
 	assert.Equal(t, []bool{false, true, false}, []bool{words[0].Interpolated, words[1].Interpolated, words[2].Interpolated})
 
 	words = []*asr.Word{{Text: "my", Start: 18.4, End: 18.6}, {Text: "husband.", Start: 18.6, End: 19}, {Text: "Turn", Start: 19.6, End: 20}}
@@ -52,6 +52,6 @@ func TestSkippedNumbersAreWild(t *testing.T) {
 	assert.Zero(t, a.Score)
 	words := []*asr.Word{{Text: "a", End: 1}, {Text: "7", Start: 1, End: 2}, {Text: "8", Start: 2, End: 3}}
 	move(words, a.Words, nil)
-	assert.Zero(t, *words[0].Heard)
-	assert.Nil(t, words[1].Heard)
+	assert.Zero(t, *words[0].Evidence)
+	assert.Nil(t, words[1].Evidence)
 }

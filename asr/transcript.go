@@ -25,9 +25,9 @@ type Word struct {
 	// Interpolated reports that Start and End were not measured, but
 	// interpolated by letters between measured times.
 	Interpolated bool `json:",omitzero"`
-	// Heard is the probability, 0 to 1, that the model that times words assigns
+	// Evidence is the probability, 0 to 1, that the model that times words assigns
 	// to this word there; nil without one, or if it can't spell it.
-	Heard *float64 `json:",omitempty"`
+	Evidence *float64 `json:",omitempty"`
 	// Doubtful reports that the sound contradicts the word: see spec.Word.
 	Doubtful bool `json:",omitzero"`
 	// Tokens is the number of the segment's tokens that belong to the word.

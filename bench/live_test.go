@@ -133,8 +133,8 @@ func (s *busy) Close() (*otograph.Result, error) {
 	return s.echo.Close()
 }
 
-// Live measures another recognizer's sessions; the number that it refuses is a
-// failure of the report.
+// Live measures another recognizer's sessions; if it refuses the sessions of a
+// load, the report has a failure.
 func TestLiveOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open atomic.Int32

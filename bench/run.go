@@ -31,7 +31,7 @@ type System struct {
 	// Parallel is how many recordings an Engine processes in parallel (0: 1).
 	Parallel int
 	// Stream opens a session of another live recognizer, which Live measures; the
-	// models then only tell when words end. A nil language is to be detected.
+	// models then only time the ends of words. For a nil language it detects one.
 	Stream func(ctx context.Context, language *string) (LiveStream, error)
 }
 

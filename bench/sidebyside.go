@@ -108,7 +108,7 @@ func passages(columns []column) (list []passage, cut bool) {
 	for i := range columns {
 		around := columns[max(0, i-aroundWrong):min(len(columns), i+aroundWrong+1)]
 		if i == 0 {
-			around = columns[:1] // without a word, only for an error
+			around = columns[:1] // has no word; shown only for an error
 		}
 		if !slices.ContainsFunc(around, column.wrong) {
 			continue

@@ -14,7 +14,7 @@ import (
 // one voice is the surer, the more even its windows are.
 func TestCertainty(t *testing.T) {
 	const s = audio.SampleRate
-	truth := []said{{audio.Span{Start: 0, End: 20 * s}, 0}, {audio.Span{Start: 20 * s, End: 40 * s}, 1}}
+	truth := []utterance{{audio.Span{Start: 0, End: 20 * s}, 0}, {audio.Span{Start: 20 * s, End: 40 * s}, 1}}
 	pcm := audio.FromSamples(make([]float32, 40*s))
 	find := func(angle float64, opt Options, speech ...audio.Span) *Result {
 		e := newMadeUp(2, truth, 0.8)

@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { outside.Main(m) }
 
-// said is a stretch of samples and its speaker.
-type said struct {
+// utterance is a stretch of samples and its speaker.
+type utterance struct {
 	audio.Span
 	who int
 }
@@ -28,7 +28,7 @@ type said struct {
 // madeUp embeds a window as the mean of its voices, weighted by their share,
 // plus noise that depends only on the window.
 type madeUp struct {
-	truth  []said
+	truth  []utterance
 	voice  [][]float64
 	noise  float64
 	broken error
@@ -38,7 +38,7 @@ type madeUp struct {
 
 const madeUpDim = 64
 
-func newMadeUp(speakers int, truth []said, noise float64) *madeUp {
+func newMadeUp(speakers int, truth []utterance, noise float64) *madeUp {
 	r := rand.New(rand.NewPCG(uint64(speakers), 99))
 	m := &madeUp{truth: truth, noise: noise, dim: madeUpDim}
 	for range speakers {
@@ -128,8 +128,8 @@ func TestWideWindows(t *testing.T) {
 	assert.Equal(t, span(3.25, 4.25), middle(w[1], middleSamples))
 }
 
-func TestChangesInsideSegmentsAreFound(t *testing.T) {
-	truth := []said{{span(0.5, 6.3), 1}, {span(6.3, 12), 0}, {span(12, 18.4), 1}, {span(20, 26), 0}, {span(26, 33), 2}}
+func TestChangesInsideSegmentsAreDetected(t *testing.T) {
+	truth := []utterance{{span(0.5, 6.3), 1}, {span(6.3, 12), 0}, {span(12, 18.4), 1}, {span(20, 26), 0}, {span(26, 33), 2}}
 	speech := []audio.Span{span(0.5, 18.4), span(20, 33)}
 	r, err := Diarize(t.Context(), newMadeUp(3, truth, 0.5), silence(34), speech, DefaultOptions())
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestChangesInsideSegmentsAreFound(t *testing.T) {
 }
 
 func TestShortSegmentsTakeTheNearestTurn(t *testing.T) {
-	truth := []said{{span(1, 6), 0}, {span(6.5, 6.8), 1}, {span(10, 15), 1}, {span(9.4, 9.7), 0}, {span(15.2, 15.5), 0}}
+	truth := []utterance{{span(1, 6), 0}, {span(6.5, 6.8), 1}, {span(10, 15), 1}, {span(9.4, 9.7), 0}, {span(15.2, 15.5), 0}}
 	speech := []audio.Span{span(0.2, 0.5), span(1, 6), span(6.5, 6.8), span(9.4, 9.7), span(10, 15), span(15.2, 15.5)}
 	r, err := Diarize(t.Context(), newMadeUp(2, truth, 0.3), silence(16), speech, DefaultOptions())
 	require.NoError(t, err)
@@ -158,7 +158,7 @@ func TestShortSegmentsTakeTheNearestTurn(t *testing.T) {
 }
 
 func TestOnlyShortSegments(t *testing.T) {
-	truth := []said{{span(0, 0.2), 0}, {span(1, 1.4), 1}}
+	truth := []utterance{{span(0, 0.2), 0}, {span(1, 1.4), 1}}
 	r, err := Diarize(t.Context(), newMadeUp(2, truth, 0), silence(2), []audio.Span{span(0, 0.2), span(1, 1.4)}, DefaultOptions())
 	require.NoError(t, err)
 	assert.Equal(t, []Turn{{0, 0.2, 0}, {1, 1.4, 0}}, r.Turns)
@@ -181,7 +181,7 @@ func TestNoSpeechAndSilence(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	truth := []said{{span(0, 5), 0}}
+	truth := []utterance{{span(0, 5), 0}}
 	pcm := silence(5)
 	for _, speech := range [][]audio.Span{{span(2, 3), span(1, 2)}, {span(0, 3), span(2, 4)}, {span(4, 6)}, {{Start: 5, End: 4}}} {
 		_, err := Embed(t.Context(), newMadeUp(1, truth, 0), pcm, speech, EmbedOptions{})
@@ -228,7 +228,7 @@ func TestTurnsCoverTheSpeech(t *testing.T) {
 		opt.MaxSpeakers = rapid.IntRange(3, 6).Draw(t, "max")
 		opt.ExactWindows = rapid.SampledFrom([]int{0, 5}).Draw(t, "exact")
 		var speech []audio.Span
-		var truth []said
+		var truth []utterance
 		at := 0
 		for range rapid.IntRange(0, 12).Draw(t, "segments") {
 			if r.IntN(4) > 0 { // else the segments touch
@@ -238,7 +238,7 @@ func TestTurnsCoverTheSpeech(t *testing.T) {
 			speech = append(speech, s)
 			for from := s.Start; from < s.End; {
 				to := min(from+8000+r.IntN(80000), s.End)
-				truth = append(truth, said{audio.Span{Start: from, End: to}, r.IntN(speakers)})
+				truth = append(truth, utterance{audio.Span{Start: from, End: to}, r.IntN(speakers)})
 				from = to
 			}
 			at = s.End
@@ -284,7 +284,7 @@ func TestTurnsCoverTheSpeech(t *testing.T) {
 }
 
 func TestViterbiIgnoresOneWindow(t *testing.T) {
-	truth := []said{{span(0, 10), 0}, {span(11, 21), 1}}
+	truth := []utterance{{span(0, 10), 0}, {span(11, 21), 1}}
 	m := newMadeUp(2, truth, 0)
 	e, err := Embed(t.Context(), m, silence(22), []audio.Span{span(0, 10), span(11, 21)}, EmbedOptions{})
 	require.NoError(t, err)

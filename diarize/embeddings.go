@@ -46,7 +46,7 @@ type Embeddings struct {
 	voices   []audio.Span // with a scene: the stretches with voices
 	within   []int        // with a scene: per stretch of Speech its index in original
 
-	wide bool // the windows are wideWindows
+	wide bool // the windows are wide: see windows
 
 	sure func(speech audio.Span) bool // reports whether a segment is surely speech; nil: all
 

@@ -105,7 +105,7 @@ func localVoices(ctx context.Context, e *Embeddings, known []piece, centre matri
 }
 
 // count counts, for each local speaker of a tile and each speaker, the samples
-// in which the former is alone during known pieces of the latter.
+// in which only that local speaker is active during known pieces of the speaker.
 func count(votes []int, t tile, known []piece, speakers int) {
 	clear(votes)
 	for _, p := range known {

@@ -16,7 +16,7 @@ import (
 // truthSegmenter is a segmenter that knows the truth, and numbers the speakers
 // of every window anew.
 type truthSegmenter struct {
-	truth  []said
+	truth  []utterance
 	broken error
 }
 
@@ -52,9 +52,9 @@ func (w *truthSegmenter) Segment(ctx context.Context, _ *audio.PCM, windows []au
 	return out, ctx.Err()
 }
 
-// heard returns the seconds in which hypothesis and truth have the same set of
+// sameSpeakers returns the seconds in which hypothesis and truth have the same set of
 // speakers, and the total seconds of speech in the truth.
-func heard(truth []said, turns []Turn, seconds float64) (same, all float64) {
+func sameSpeakers(truth []utterance, turns []Turn, seconds float64) (same, all float64) {
 	for at := 0.005; at < seconds; at += 0.01 {
 		var ref, hyp uint64
 		for _, s := range truth {
@@ -78,7 +78,7 @@ func heard(truth []said, turns []Turn, seconds float64) (same, all float64) {
 }
 
 func TestOverlapsAreTurnsOfBothVoices(t *testing.T) {
-	truth := []said{
+	truth := []utterance{
 		{span(0.5, 6.3), 0}, {span(5.5, 12), 1}, {span(8, 8.9), 0}, {span(13, 21.2), 2}, {span(19.8, 26), 0}, {span(26, 33), 1}, {span(28.1, 29.3), 2},
 	}
 	speech := []audio.Span{span(0.5, 12), span(13, 33)}
@@ -89,8 +89,8 @@ func TestOverlapsAreTurnsOfBothVoices(t *testing.T) {
 	r, err := Diarize(t.Context(), newMadeUp(3, truth, 0.4), silence(34), speech, opt)
 	require.NoError(t, err)
 	require.Len(t, r.Speakers, 3)
-	same, all := heard(truth, r.Turns, 34)
-	before, _ := heard(truth, without.Turns, 34)
+	same, all := sameSpeakers(truth, r.Turns, 34)
+	before, _ := sameSpeakers(truth, without.Turns, 34)
 	assert.Greater(t, same/all, 0.97)
 	assert.Less(t, before/all, 0.9, "without a segmenter the overlaps are missed")
 
@@ -108,8 +108,8 @@ func TestOverlapsAreTurnsOfBothVoices(t *testing.T) {
 	}
 }
 
-func TestSpeechIsCutWhereTheSegmenterHearsAnotherVoice(t *testing.T) {
-	truth := []said{{span(0, 12), 0}, {span(12, 14), 1}, {span(14, 26), 0}, {span(25, 30), 1}}
+func TestSpeechIsCutAtTheSegmentersChangeOfVoice(t *testing.T) {
+	truth := []utterance{{span(0, 12), 0}, {span(12, 14), 1}, {span(14, 26), 0}, {span(25, 30), 1}}
 	s, err := listen(t.Context(), &truthSegmenter{truth: truth}, silence(30), false)
 	require.NoError(t, err)
 	spans, within := s.solo([]audio.Span{span(0, 30)})
@@ -134,9 +134,9 @@ func (c *counted) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Spa
 
 func TestLongRecordingsAreEmbeddedInPart(t *testing.T) {
 	const seconds = 720
-	var truth []said
+	var truth []utterance
 	for at := 0; at < seconds; at += 9 {
-		truth = append(truth, said{span(float64(at), float64(at+6)), 0}, said{span(float64(at+6), float64(at+9)), 1})
+		truth = append(truth, utterance{span(float64(at), float64(at+6)), 0}, utterance{span(float64(at+6), float64(at+9)), 1})
 	}
 	opt := DefaultOptions()
 	opt.Segmenter = &truthSegmenter{truth: truth}
@@ -147,7 +147,7 @@ func TestLongRecordingsAreEmbeddedInPart(t *testing.T) {
 	r, err := Diarize(t.Context(), e, silence(seconds), []audio.Span{span(0, seconds)}, opt)
 	require.NoError(t, err)
 	assert.Len(t, r.Speakers, 2)
-	same, all := heard(truth, r.Turns, seconds)
+	same, all := sameSpeakers(truth, r.Turns, seconds)
 	assert.Greater(t, same/all, 0.98)
 	assert.Less(t, e.samples, seconds*audio.SampleRate*7/10, "embedded samples: two thirds are the windows' middles")
 }
@@ -165,23 +165,23 @@ func TestSpeechApartFromPieces(t *testing.T) {
 	assert.Zero(t, one.apart(0, nil))
 }
 
-func TestVoiceOnlyHeardInOverlap(t *testing.T) {
+func TestVoiceOnlyInOverlaps(t *testing.T) {
 	// Within its windows, speaker 1 never speaks alone at 40 s; elsewhere it
 	// does.
-	truth := []said{{span(0, 8), 0}, {span(8, 16), 1}, {span(16, 60), 0}, {span(40, 41.5), 1}}
+	truth := []utterance{{span(0, 8), 0}, {span(8, 16), 1}, {span(16, 60), 0}, {span(40, 41.5), 1}}
 	opt := DefaultOptions()
 	opt.Segmenter = &truthSegmenter{truth: truth}
 	r, err := Diarize(t.Context(), newMadeUp(2, truth, 0.3), silence(60), []audio.Span{span(0, 60)}, opt)
 	require.NoError(t, err)
 	require.Len(t, r.Speakers, 2)
-	same, all := heard(truth, r.Turns, 60)
+	same, all := sameSpeakers(truth, r.Turns, 60)
 	assert.Greater(t, same/all, 0.98)
 }
 
 func TestVoiceMostlyInOverlaps(t *testing.T) {
 	// Speaker 2 says 2.1 s alone, hardly more than a speaker needs, and 2 s over
 	// others.
-	truth := []said{{span(0, 12), 0}, {span(12, 24), 1}, {span(24, 36), 0}, {span(34, 38.1), 2}, {span(38.1, 48), 1}}
+	truth := []utterance{{span(0, 12), 0}, {span(12, 24), 1}, {span(24, 36), 0}, {span(34, 38.1), 2}, {span(38.1, 48), 1}}
 	speech := []audio.Span{span(0, 48)}
 	opt := DefaultOptions()
 	opt.Segmenter = &truthSegmenter{truth: truth}
@@ -244,7 +244,7 @@ func TestTwoVoicesOrOne(t *testing.T) {
 }
 
 func TestSegmenterWithoutActivity(t *testing.T) {
-	truth := []said{{span(1, 9), 0}, {span(9, 18), 1}}
+	truth := []utterance{{span(1, 9), 0}, {span(9, 18), 1}}
 	speech := []audio.Span{span(1, 18)}
 	opt := DefaultOptions()
 	without, err := Diarize(t.Context(), newMadeUp(2, truth, 0.3), silence(20), speech, opt)
@@ -253,7 +253,7 @@ func TestSegmenterWithoutActivity(t *testing.T) {
 	r, err := Diarize(t.Context(), newMadeUp(2, truth, 0.3), silence(20), speech, opt)
 	require.NoError(t, err)
 	assert.Len(t, r.Speakers, len(without.Speakers))
-	same, all := heard(truth, r.Turns, 20)
+	same, all := sameSpeakers(truth, r.Turns, 20)
 	assert.Greater(t, same/all, 0.95, "as without a segmenter")
 }
 
@@ -271,7 +271,7 @@ func TestSegmenterErrors(t *testing.T) {
 // TestOverlapsHaveAtMost64Speakers: more speakers are refused with a segmenter,
 // whose sets of speakers have 64 bits, and not without one.
 func TestOverlapsHaveAtMost64Speakers(t *testing.T) {
-	truth := []said{{span(0, 2), 0}}
+	truth := []utterance{{span(0, 2), 0}}
 	speech := []audio.Span{span(0, 2)}
 	for field, opt := range map[string]ClusterOptions{"num_speakers": {NumSpeakers: 65}, "max_speakers": {MaxSpeakers: 65}} {
 		for _, segmenter := range []Segmenter{nil, &truthSegmenter{truth: truth}} {
@@ -302,8 +302,8 @@ func (mute) Segment(_ context.Context, _ *audio.PCM, windows []audio.Span) ([]Ac
 // TestVoices: the segmenter decides where someone speaks, but a speech segment
 // in which it hears nobody is kept.
 func TestVoices(t *testing.T) {
-	heard := []said{{span(2, 4), 0}, {span(3, 5), 1}, {span(12, 14), 0}}
-	s, err := listen(t.Context(), &truthSegmenter{truth: heard}, silence(20), false)
+	truth := []utterance{{span(2, 4), 0}, {span(3, 5), 1}, {span(12, 14), 0}}
+	s, err := listen(t.Context(), &truthSegmenter{truth: truth}, silence(20), false)
 	require.NoError(t, err)
 	got := s.voices([]audio.Span{span(1, 3), span(7, 9), span(13, 13.5), span(18, 19)})
 	want := []audio.Span{span(2, 5), span(7, 9), span(12, 14), span(18, 19)}
@@ -363,10 +363,10 @@ func TestOverlappingTurnsCoverTheVoices(t *testing.T) {
 			speech = append(speech, audio.Span{Start: start, End: at})
 		}
 		total := at + rapid.IntRange(0, 20000).Draw(t, "rest")
-		var truth []said
+		var truth []utterance
 		for range rapid.IntRange(0, 12).Draw(t, "turns") {
 			start := rapid.IntRange(0, total-1).Draw(t, "start")
-			truth = append(truth, said{audio.Span{Start: start, End: start + rapid.IntRange(1, 100000).Draw(t, "turn")}, rapid.IntRange(0, 3).Draw(t, "who")})
+			truth = append(truth, utterance{audio.Span{Start: start, End: start + rapid.IntRange(1, 100000).Draw(t, "turn")}, rapid.IntRange(0, 3).Draw(t, "who")})
 		}
 		opt := DefaultOptions()
 		opt.Segmenter = &truthSegmenter{truth: truth}

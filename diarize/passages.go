@@ -76,8 +76,8 @@ func answered(ctx context.Context, e *Embeddings, parts []piece, centre matrix, 
 	return joinTouching(parts), nil
 }
 
-// passageVectors returns the vectors of stretches, nil of those too short.
-// Where wide windows cover most of a stretch, theirs serve.
+// passageVectors returns the vectors of stretches, nil for a stretch that is too
+// short. If wide windows cover most of a stretch, it takes their vectors.
 func (e *Embeddings) passageVectors(ctx context.Context, spans []audio.Span) ([][]float32, error) {
 	out := make([][]float32, len(spans))
 	var rest []audio.Span

@@ -13,9 +13,9 @@ import (
 // pause, is a turn where a passage says that it is one utterance.
 func TestAnswers(t *testing.T) {
 	const s = audio.SampleRate
-	truth := []said{{audio.Span{Start: 0, End: 20 * s}, 0}, {audio.Span{Start: 20 * s, End: 40 * s}, 1}, {audio.Span{Start: 40 * s, End: 50 * s}, 0}}
+	truth := []utterance{{audio.Span{Start: 0, End: 20 * s}, 0}, {audio.Span{Start: 20 * s, End: 40 * s}, 1}, {audio.Span{Start: 40 * s, End: 50 * s}, 0}}
 	answer := audio.Span{Start: 50 * s, End: 50*s + 4*s/10}
-	truth = append(truth, said{answer, 1}, said{audio.Span{Start: answer.End, End: 60 * s}, 0})
+	truth = append(truth, utterance{answer, 1}, utterance{audio.Span{Start: answer.End, End: 60 * s}, 0})
 	e := newMadeUp(2, truth, 0.5)
 	pcm := audio.FromSamples(make([]float32, 60*s))
 	speech := []audio.Span{{Start: 0, End: 60 * s}}
@@ -51,10 +51,10 @@ func TestSentencesAreCutOnlyWithProof(t *testing.T) {
 		return []piece{{span(0, 10.7), 0}, {span(10.7, 18), 1}, {span(18, 30), 0}}
 	}
 	for _, c := range []struct {
-		name   string
-		change float64 // the voice changes from 0 to 1
-		said   audio.Span
-		cut    float64 // the labels change
+		name      string
+		change    float64 // the voice changes from 0 to 1
+		utterance audio.Span
+		cut       float64 // the labels change
 	}{
 		{"a short sentence of one voice", 10, span(10, 11.5), 10},
 		{"its last words have the wrong label", 11.5, span(9.9, 11.4), 11.4},
@@ -63,13 +63,13 @@ func TestSentencesAreCutOnlyWithProof(t *testing.T) {
 		{"a long sentence of two voices", 10.7, span(8, 15), 10.7},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := newMadeUp(2, []said{{span(0, c.change), 0}, {span(c.change, 18), 1}, {span(18, 30), 0}}, 0.3)
+			e := newMadeUp(2, []utterance{{span(0, c.change), 0}, {span(c.change, 18), 1}, {span(18, 30), 0}}, 0.3)
 			whole, err := e.Embed(t.Context(), silence(30), []audio.Span{span(0, 6), span(12, 17)})
 			require.NoError(t, err)
 			centre := newMatrix(2, e.Dim())
 			copy(centre.row(0), whole[0])
 			copy(centre.row(1), whole[1])
-			got, err := answered(t.Context(), &Embeddings{embedder: e, pcm: silence(30)}, parts(), centre, []audio.Span{c.said})
+			got, err := answered(t.Context(), &Embeddings{embedder: e, pcm: silence(30)}, parts(), centre, []audio.Span{c.utterance})
 			require.NoError(t, err)
 			cut := span(0, c.cut).End
 			assert.Equal(t, []piece{{audio.Span{End: cut}, 0}, {audio.Span{Start: cut, End: span(0, 18).End}, 1}, {span(18, 30), 0}}, got)
@@ -80,7 +80,7 @@ func TestSentencesAreCutOnlyWithProof(t *testing.T) {
 // TestPassagesHaveTheVectorsOfTheirWindows: where wide windows cover most of a
 // sentence, nothing is embedded again.
 func TestPassagesHaveTheVectorsOfTheirWindows(t *testing.T) {
-	made := &counted{Embedder: newMadeUp(2, []said{{span(0, 3), 0}, {span(3, 9), 1}}, 0.3)}
+	made := &counted{Embedder: newMadeUp(2, []utterance{{span(0, 3), 0}, {span(3, 9), 1}}, 0.3)}
 	e := &Embeddings{embedder: made, pcm: silence(9), wide: true, Windows: []audio.Span{span(0, 1.5), span(1.5, 3), span(3, 4.5), span(4.5, 6)}, vectors: newMatrix(4, made.Dim())}
 	list, err := made.Embed(t.Context(), e.pcm, e.Windows)
 	require.NoError(t, err)
@@ -89,9 +89,9 @@ func TestPassagesHaveTheVectorsOfTheirWindows(t *testing.T) {
 	}
 	centre := centroids(e.vectors, []int{0, 0, 1, 1}, 2)
 	for _, c := range []struct {
-		name     string
-		said     audio.Span
-		embedded int // samples
+		name      string
+		utterance audio.Span
+		embedded  int // samples
 	}{
 		{"within windows", span(3.2, 5.8), 0},
 		{"more within them than not", span(5, 6.9), 0},
@@ -100,11 +100,11 @@ func TestPassagesHaveTheVectorsOfTheirWindows(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			made.samples = 0
-			got, err := answered(t.Context(), e, []piece{{span(0, 5.5), 0}, {span(5.5, 6), 1}}, centre, []audio.Span{c.said})
+			got, err := answered(t.Context(), e, []piece{{span(0, 5.5), 0}, {span(5.5, 6), 1}}, centre, []audio.Span{c.utterance})
 			require.NoError(t, err)
 			assert.Equal(t, c.embedded, made.samples)
-			if c.said.Start < 8*audio.SampleRate {
-				assert.Equal(t, 1, runsWithin(got, c.said)[0].speaker)
+			if c.utterance.Start < 8*audio.SampleRate {
+				assert.Equal(t, 1, runsWithin(got, c.utterance)[0].speaker)
 			}
 		})
 	}

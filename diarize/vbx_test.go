@@ -51,7 +51,7 @@ func TestVBxEqualsReference(t *testing.T) {
 // TestDiarizeUsesPLDA: in the space of this analysis all voices are one, so VBx
 // leaves one; the stated number holds all the same.
 func TestDiarizeUsesPLDA(t *testing.T) {
-	truth := []said{{span(0, 8), 0}, {span(8, 14), 1}}
+	truth := []utterance{{span(0, 8), 0}, {span(8, 14), 1}}
 	e := newMadeUp(2, truth, 0.5)
 	speakers := func(number int) int {
 		opt := DefaultOptions()

@@ -62,25 +62,25 @@ var (
 )
 
 func TestDetect(t *testing.T) {
-	type heard struct{ start, end, confidence, peak float64 }
+	type event struct{ start, end, confidence, peak float64 }
 	for _, c := range []struct {
 		name   string
 		grid   Grid
 		length float64
 		scores string
-		want   []heard
+		want   []event
 	}{
 		{"nothing", clipGrid, 6, "00320", nil},
 		{"the threshold itself is not above it", clipGrid, 6, "00333", nil},
-		{"one frame in the middle", clipGrid, 6, "00500", []heard{{2.5, 3.5, 0.5, 0.5}}},
-		{"the first frame speaks for the beginning", clipGrid, 6, "50000", []heard{{0, 1.5, 0.5, 0.5}}},
-		{"the last for the end", clipGrid, 5.8, "00006", []heard{{4.5, 5.8, 0.6, 0.6}}},
-		{"the whole", clipGrid, 6, "45678", []heard{{0, 6, 0.6, 0.8}}},
-		{"a pause of one second is closed, its frame does not count", clipGrid, 8, "0060800", []heard{{2.5, 5.5, 0.7, 0.8}}},
-		{"a pause of two seconds is not", clipGrid, 8, "0600800", []heard{{1.5, 2.5, 0.6, 0.6}, {4.5, 5.5, 0.8, 0.8}}},
-		{"half-second frames: two missing", yamnetGrid, 5, "0600600000", []heard{{0.72, 2.64, 0.6, 0.6}}},
-		{"half-second frames: three missing", yamnetGrid, 5, "0600060000", []heard{{0.72, 1.2, 0.6, 0.6}, {2.64, 3.12, 0.6, 0.6}}},
-		{"shorter than a window", yamnetGrid, 0.3, "9", []heard{{0, 0.3, 0.9, 0.9}}},
+		{"one frame in the middle", clipGrid, 6, "00500", []event{{2.5, 3.5, 0.5, 0.5}}},
+		{"the first frame speaks for the beginning", clipGrid, 6, "50000", []event{{0, 1.5, 0.5, 0.5}}},
+		{"the last for the end", clipGrid, 5.8, "00006", []event{{4.5, 5.8, 0.6, 0.6}}},
+		{"the whole", clipGrid, 6, "45678", []event{{0, 6, 0.6, 0.8}}},
+		{"a pause of one second is closed, its frame does not count", clipGrid, 8, "0060800", []event{{2.5, 5.5, 0.7, 0.8}}},
+		{"a pause of two seconds is not", clipGrid, 8, "0600800", []event{{1.5, 2.5, 0.6, 0.6}, {4.5, 5.5, 0.8, 0.8}}},
+		{"half-second frames: two missing", yamnetGrid, 5, "0600600000", []event{{0.72, 2.64, 0.6, 0.6}}},
+		{"half-second frames: three missing", yamnetGrid, 5, "0600060000", []event{{0.72, 1.2, 0.6, 0.6}, {2.64, 3.12, 0.6, 0.6}}},
+		{"shorter than a window", yamnetGrid, 0.3, "9", []event{{0, 0.3, 0.9, 0.9}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const class = 300

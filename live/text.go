@@ -17,7 +17,7 @@ import (
 type recognized struct {
 	all    *stages.Transcription // of all utterances
 	voices *diarize.Online       // nil without speakers
-	spoken atomic.Bool           // some text was kept: the sound is not one without speech
+	spoken atomic.Bool           // some text was kept: the session has speech
 	count  int                   // sentences of all Finals
 
 	mu   sync.Mutex
@@ -25,8 +25,8 @@ type recognized struct {
 	sure bool // lang is settled
 }
 
-// A detected language is settled once it is more likely than all others
-// together.
+// sureLanguage is the probability from which a detected language is settled:
+// it is more likely than all others together.
 const sureLanguage = 0.5
 
 // forgetLanguage lets the language be detected again.

@@ -64,24 +64,24 @@ func TestFirstRun(t *testing.T) {
 		s.expect("[y/N] ")
 		s.write("n\n")
 		assert.Equal(t, 1, s.wait())
-		assert.Contains(t, s.said(), "run `otograph models pull`")
+		assert.Contains(t, s.output(), "run `otograph models pull`")
 	})
 	t.Run("--demo", func(t *testing.T) {
 		s := terminalSession(t, []string{program, "transcribe", "--demo", "--enable-audio-events=false", recording}, "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=")
 		assert.Equal(t, 0, s.wait())
-		assert.NotContains(t, s.said(), "[y/N]")
-		assert.Contains(t, s.said(), "Using demo models")
+		assert.NotContains(t, s.output(), "[y/N]")
+		assert.Contains(t, s.output(), "Using demo models")
 	})
 	t.Run("not a terminal", func(t *testing.T) {
 		cmd := exec.Command(program, "transcribe", "--enable-audio-events=false", recording)
 		cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "OTOGRAPH_MODELS=", "OTOGRAPH_DEMO=false", "OTOGRAPH_MIRROR="+published.url)
-		var said bytes.Buffer
-		cmd.Stderr = &said
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
 		out, err := cmd.Output()
 		require.Error(t, err)
 		assert.Empty(t, out, "no text without a recognizer")
-		assert.NotContains(t, said.String(), "[y/N]")
-		assert.Contains(t, said.String(), "run `otograph models pull`")
+		assert.NotContains(t, stderr.String(), "[y/N]")
+		assert.Contains(t, stderr.String(), "run `otograph models pull`")
 	})
 	t.Run("wrong hash", func(t *testing.T) {
 		published.change(func() { published.rubbish = true })
@@ -91,9 +91,9 @@ func TestFirstRun(t *testing.T) {
 		s.expect("[y/N] ")
 		s.write("y\n")
 		assert.Equal(t, 1, s.wait())
-		said := s.said()
-		assert.Contains(t, said, "expected sha256 ")
-		assert.Contains(t, said, "run the command again")
+		shown := s.output()
+		assert.Contains(t, shown, "expected sha256 ")
+		assert.Contains(t, shown, "run the command again")
 		assert.Empty(t, filesOf(t, data, ".bin"), "no model with a wrong hash is installed")
 	})
 	t.Run("interrupted and resumed", func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestFirstRun(t *testing.T) {
 		<-hung // half of a file was sent
 		require.Eventually(t, func() bool { return holdsBytes(filesOf(t, data, ".part")) }, patience, 10*time.Millisecond)
 		s.write("\x03")
-		assert.Equal(t, 130, s.wait(), "%s", s.said())
+		assert.Equal(t, 130, s.wait(), "%s", s.output())
 		published.change(func() { published.hang, published.resumed = nil, 0 })
 
 		s = begin(t, data)
@@ -117,7 +117,7 @@ func TestFirstRun(t *testing.T) {
 		published.change(func() { assert.Equal(t, 1, published.resumed, "the interrupted download resumes") })
 		s = begin(t, data)
 		assert.Equal(t, 0, s.wait())
-		assert.NotContains(t, s.said(), "[y/N]")
+		assert.NotContains(t, s.output(), "[y/N]")
 	})
 	t.Run("no room", func(t *testing.T) {
 		small := t.TempDir()
@@ -129,9 +129,9 @@ func TestFirstRun(t *testing.T) {
 		s.expect("[y/N] ")
 		s.write("y\n")
 		assert.Equal(t, 1, s.wait())
-		said := s.said()
-		assert.Contains(t, said, "no space left on device")
-		assert.Contains(t, said, "run the command again")
+		shown := s.output()
+		assert.Contains(t, shown, "no space left on device")
+		assert.Contains(t, shown, "run the command again")
 	})
 }
 
@@ -313,7 +313,7 @@ func (s *session) watch() {
 	}
 }
 
-func (s *session) said() string {
+func (s *session) output() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()
@@ -323,14 +323,14 @@ func (s *session) said() string {
 func (s *session) expect(text string) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
-		said := s.said()
-		at := strings.Index(said[s.seen:], text)
+		shown := s.output()
+		at := strings.Index(shown[s.seen:], text)
 		if at < 0 {
 			return false
 		}
 		s.seen += at + len(text)
 		return true
-	}, patience, 10*time.Millisecond, "%q was not said", text)
+	}, patience, 10*time.Millisecond, "%q did not appear", text)
 }
 
 func (s *session) write(text string) {
@@ -345,7 +345,7 @@ func (s *session) wait() int {
 	select {
 	case <-s.ended:
 	case <-time.After(patience):
-		require.Fail(s.t, "the program does not end", "%s", s.said())
+		require.Fail(s.t, "the program does not end", "%s", s.output())
 	}
 	err := s.cmd.Wait()
 	var exit *exec.ExitError

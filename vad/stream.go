@@ -67,13 +67,13 @@ func (s *Stream) Open() (start int, settled, certain, speaking bool) {
 	return last.Start, false, certain, s.cut.speaking
 }
 
-// Pending reports whether speech has ended whose segment Feed will return.
+// Pending reports whether a segment has ended that Feed has not yet returned.
 func (s *Stream) Pending() bool {
 	return s.i >= 0 && !s.given && s.closed(s.i) || s.closed(s.i+1)
 }
 
-// Cut ends speech that has not ended, here, and returns the remaining segments.
-// Later ones begin after it.
+// Cut ends unfinished speech at the present end of the sound and returns the
+// remaining segments. Later ones begin after the cut.
 func (s *Stream) Cut() (out []Segment) {
 	s.whole = true
 	s.cut.flush(s.now)

@@ -54,7 +54,7 @@ func TestDemoModelWritesTheseClips(t *testing.T) {
 	}
 }
 
-func TestDemoModelHearsNothingInNoise(t *testing.T) {
+func TestDemoModelWritesNothingInNoise(t *testing.T) {
 	e := openDemo(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	n := 4 * audio.SampleRate

@@ -37,8 +37,9 @@ type moonshine struct {
 
 const (
 	pastPrefix, presentPrefix = "past_key_values.", "present."
-	// moonshinePace is the most tokens per second of sound: a network out of
-	// its depth writes one in a loop (Moonshine's own programs stop there).
+	// moonshinePace is the most tokens per second of sound, the limit of
+	// Moonshine's own programs: on unfamiliar sound the network may write one
+	// token in a loop.
 	moonshinePace = 6.5
 	// moonshineStride is the number of samples per encoder frame.
 	moonshineStride = 384

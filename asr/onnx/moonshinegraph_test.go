@@ -23,8 +23,8 @@ const (
 
 var testFrequencies = []float32{1, 0.3}
 
-// table holds the weights of madeUpParts as numbers, by module or name; matrices
-// are [in][out].
+// weightTable holds the weights of madeUpParts as numbers, by module or name;
+// matrices are [in][out].
 type weightTable map[string][]float64
 
 // madeUpParts returns parts as the published 8-bit files have them: signed, as

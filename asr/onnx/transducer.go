@@ -74,7 +74,8 @@ func openTransducer(m parts, g *checker, vocab *vocabulary) (network, error) {
 // present reports whether a graph is given.
 func present(s ort.Source) bool { return s.Path != "" || s.Data != nil }
 
-// sessions are a transducer's graphs; joiner is nil within the decoder.
+// sessions are a transducer's graphs; joiner is nil if the
+// decoder contains it.
 type sessions struct{ encoder, decoder, joiner *ort.Session }
 
 // open opens the given graphs, the encoder for the outputs only.

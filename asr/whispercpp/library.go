@@ -2,7 +2,8 @@ package whispercpp
 
 import "sync"
 
-// library is the only libwhisper, a second one can't load; it stays open.
+// library is the process's libwhisper. It stays open, because a second one can't
+// be loaded.
 var library struct {
 	sync.Mutex
 	opened bool

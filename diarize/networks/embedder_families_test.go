@@ -128,8 +128,8 @@ func cosineOf(a, b []float32) float64 {
 	return both / math.Sqrt(x*y)
 }
 
-// TestFamilies compares vectors with sherpa-onnx's, which approximates the
-// features of training, and with vectors from the features' definition.
+// TestFamiliesOfEmbedders compares vectors with sherpa-onnx's, which approximates
+// the features of training, and with vectors from the features' definition.
 func TestFamiliesOfEmbedders(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	samples := make([]float32, 4*audio.SampleRate) // a hum in noise of varying loudness

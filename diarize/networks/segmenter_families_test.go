@@ -129,8 +129,9 @@ func runs(a diarize.Activity, speaker int) (out [][2]int) {
 	return out
 }
 
-// TestFamilies compares turns with sherpa-onnx's, on recordings of one window
-// with as many clusters as local speakers, so that clustering changes nothing.
+// TestFamiliesOfSegmenters compares turns with sherpa-onnx's, on recordings of one
+// window with as many clusters as local speakers, so that clustering changes
+// nothing.
 func TestFamiliesOfSegmenters(t *testing.T) {
 	const windows = 6
 	r := rand.New(rand.NewPCG(31, 4))
@@ -139,7 +140,7 @@ func TestFamiliesOfSegmenters(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, m.Close()) }()
 	var recordings [][]float32
-	var heard []diarize.Activity
+	var activities []diarize.Activity
 	var speakers []string
 	frames, overlapped := 0, 0
 	for len(recordings) < windows {
@@ -159,7 +160,7 @@ func TestFamiliesOfSegmenters(t *testing.T) {
 		if slices.Min(alone[:]) < 10 {
 			continue // sherpa-onnx leaves out local speakers of fewer frames alone
 		}
-		recordings, heard, speakers = append(recordings, samples), append(heard, a[0]), append(speakers, "3")
+		recordings, activities, speakers = append(recordings, samples), append(activities, a[0]), append(speakers, "3")
 		frames, overlapped = frames+len(a[0].Active), overlapped+both
 	}
 	dir := t.TempDir()
@@ -167,7 +168,7 @@ func TestFamiliesOfSegmenters(t *testing.T) {
 	var theirs sherpaAnswer
 	modeltest.RunSherpa(t, &theirs, dir, speakers...)
 	turns := 0
-	for i, a := range heard {
+	for i, a := range activities {
 		var mine, other [][][2]int
 		for s := range 3 {
 			mine = append(mine, runs(a, s))

@@ -65,10 +65,10 @@ func TestClassesBecomeSpeakers(t *testing.T) {
 	}
 	pcm := audio.FromSamples(samples)
 	windows := []audio.Span{{Start: 0, End: 32000}, {Start: 400, End: 32400}, {Start: 2 * shift, End: 32000 + 2*shift}, {Start: 32000, End: 64000}, {Start: 64000, End: 96000}, {Start: 92000, End: 96000}}
-	heard, err := m.Segment(t.Context(), pcm, windows)
+	activities, err := m.Segment(t.Context(), pcm, windows)
 	require.NoError(t, err)
 	want := powerset(3, 2)
-	for i, h := range heard {
+	for i, h := range activities {
 		assert.Equal(t, shift, h.Shift)
 		assert.Equal(t, 400, h.Field)
 		require.GreaterOrEqual(t, len(h.Active), windows[i].Len()/shift)
@@ -76,7 +76,7 @@ func TestClassesBecomeSpeakers(t *testing.T) {
 			require.Equal(t, want[(windows[i].Start/shift+f)%7], h.Active[f], "window %d, frame %d", i, f)
 		}
 	}
-	assert.LessOrEqual(t, len(heard[5].Active), 4000/shift+1, "frames end with a short window")
+	assert.LessOrEqual(t, len(activities[5].Active), 4000/shift+1, "frames end with a short window")
 
 	_, err = m.Segment(t.Context(), pcm, []audio.Span{{Start: 0, End: 32001}})
 	assert.ErrorContains(t, err, "longer than 32000 samples")
@@ -95,9 +95,9 @@ func TestSpeakersWithoutPowerset(t *testing.T) {
 	for i := range samples {
 		samples[i] = 0.06 // scores 0, 2, −16
 	}
-	heard, err := m.Segment(t.Context(), audio.FromSamples(samples), []audio.Span{{Start: 0, End: 32000}})
+	activities, err := m.Segment(t.Context(), audio.FromSamples(samples), []audio.Span{{Start: 0, End: 32000}})
 	require.NoError(t, err)
-	assert.Equal(t, uint8(0b010), heard[0].Active[5], "probabilities of 0.5 and above")
+	assert.Equal(t, uint8(0b010), activities[0].Active[5], "probabilities of 0.5 and above")
 }
 
 func TestOtherNetworksAreRejected(t *testing.T) {

@@ -148,10 +148,10 @@ func faulty(rows []Row) (list []fault) {
 	return list
 }
 
-// TestFaultsAreFound: no fault is found in a correct server, all eight in a
+// TestFaultsAreDetected: no fault is found in a correct server, all eight in a
 // server with eight, each fault on its own too, and a hanging server is
 // reported as such.
-func TestFaultsAreFound(t *testing.T) {
+func TestFaultsAreDetected(t *testing.T) {
 	rows, err := check(t, madeUp{}, time.Minute)
 	require.NoError(t, err)
 	assert.Empty(t, faulty(rows))

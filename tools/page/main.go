@@ -67,7 +67,7 @@ func build(dir string) error {
 			return err
 		}
 	}
-	notices, err := licences(filepath.Join(dir, "node_modules"))
+	notices, err := licenses(filepath.Join(dir, "node_modules"))
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func build(dir string) error {
 }
 
 // licenses collects the licenses of the bundled packages.
-func licences(modules string) ([]byte, error) {
+func licenses(modules string) ([]byte, error) {
 	var files []string
 	for _, pattern := range []string{"*/LICENSE*", "@preact/*/LICENSE*", "@tanstack/*/LICENSE*"} {
 		found, err := filepath.Glob(filepath.Join(modules, pattern))

@@ -25,7 +25,7 @@ func lowered(samples []float32, by float64) *audio.PCM {
 	return audio.FromSamples(out)
 }
 
-func TestQuietSpeechIsHeard(t *testing.T) {
+func TestQuietSpeechIsDetected(t *testing.T) {
 	m, speech := open(t, embedded(t), Options{}), jfk(t)
 	want, err := vad.Detect(t.Context(), m, lowered(speech, 10), vad.DefaultOptions())
 	require.NoError(t, err)

@@ -93,7 +93,7 @@ func recording(t testing.TB, seconds int) []float32 {
 	return x
 }
 
-func TestSpeechIsHeard(t *testing.T) {
+func TestSpeechIsDetected(t *testing.T) {
 	m := open(t, embedded(t), Options{})
 	speech := jfk(t)
 	pcm := audio.FromSamples(speech)

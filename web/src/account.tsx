@@ -123,7 +123,7 @@ export function AccountPage() {
   );
 }
 
-/** Transactions lists them, again when the balance has changed. */
+/** Transactions lists the account's transactions, again when the balance has changed. */
 function Transactions({ balance }: { balance?: number }) {
   const [page, setPage] = useState(1);
   const [list, setList] = useState<{ transactions: Transaction[]; total: number } | null>(null);

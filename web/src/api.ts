@@ -22,7 +22,7 @@ function recall(): Login | null {
   }
 }
 
-/** expired says that the service no longer took the login. */
+/** expired is true once the service has refused the login. */
 export const expired = signal(false);
 
 export function setLogin(l: Login | null, byService = false): void {
@@ -37,7 +37,7 @@ function credentials(l: Login | null): Record<string, string> {
   return 'key' in l ? { 'X-API-Key': l.key } : { Authorization: `Bearer ${l.token}` };
 }
 
-/** Failure is what went wrong, in words for the reader. */
+/** Failure is an error with a message for the reader. */
 export class Failure extends Error {
   constructor(
     readonly status: number,
@@ -48,7 +48,7 @@ export class Failure extends Error {
     super(said || code);
   }
 
-  /** plain says it in the page's language. */
+  /** plain returns the message in the page's language. */
   plain(): string {
     switch (this.code) {
       case 'unauthorized':
@@ -81,7 +81,7 @@ export class Failure extends Error {
 export const plainly = (e: unknown): string =>
   e instanceof Failure ? e.plain() : e instanceof Error ? e.message : String(e);
 
-/** bare are the codes of answers that say none: a proxy's, and those of HEAD, which have no body. */
+/** bare maps statuses to error codes, for responses without one: a proxy's, and responses to HEAD, which have no body. */
 const bare: Record<number, string> = {
   401: 'unauthorized',
   404: 'not_found',
@@ -108,13 +108,13 @@ function failure(status: number, body: string, retryAfter: string | null): Failu
 }
 
 // The service counts requests per second; the page spaces its own, so that it
-// rarely hears that they are too many.
+// rarely receives a 429.
 let perSecond = 2,
   burst = 4,
   tokens = 4,
   filled = performance.now();
 
-/** pace takes over the account's request rates. */
+/** pace sets the account's request rates. */
 export function pace(tps: number, most: number): void {
   perSecond = Math.max(0.2, tps);
   burst = Math.max(1, most);
@@ -129,13 +129,13 @@ async function turn(): Promise<void> {
 
 export const sleep = (ms: number) => new Promise<void>((go) => setTimeout(go, ms));
 
-/** call asks the service and reads its JSON. */
+/** call sends a request and returns the JSON of the response. */
 async function call<T>(method: string, path: string, body?: unknown, who: Login | null = login.value): Promise<T> {
   const answer = await request(method, path, { body, who });
   try {
     return (await answer.json()) as T;
   } catch {
-    throw new Failure(0, 'network', 'network'); // it broke off
+    throw new Failure(0, 'network', 'network'); // the connection ended early
   }
 }
 
@@ -146,7 +146,7 @@ interface Sent {
   signal?: AbortSignal;
 }
 
-/** request asks the service, again where that was too often; it throws a Failure unless the answer is 2xx. */
+/** request sends a request, and repeats it after a 429; it throws a Failure unless the status is 2xx. */
 async function request(
   method: string,
   path: string,
@@ -200,7 +200,7 @@ export interface Task {
   num_speakers?: number;
   amount?: number;
 }
-/** Corrections are those of a task, in order, with the version of the last one. */
+/** Corrections holds a task's corrections, in order, and the version of the last one. */
 export interface Corrections {
   version: number;
   corrections: Entry[];
@@ -244,7 +244,7 @@ export interface Pricing {
   updated_at: string;
 }
 
-/** sells tells whether anything costs something; an operator who sells nothing sets the prices to 0. */
+/** sells reports whether anything has a price; an operator who sells nothing sets all prices to 0. */
 export const sells = (p: Pricing): boolean =>
   !!(
     p.standard_price_per_hour ||
@@ -270,7 +270,7 @@ export interface UsageQuery {
   timezone: string;
   by: UsageGroup[];
 }
-/** UsageSums are those of some charged tasks: decoded seconds, and the amount with what packs paid. */
+/** UsageSums adds up charged tasks: decoded seconds, and the amount, packs' share included. */
 interface UsageSums {
   tasks: number;
   seconds: number;
@@ -302,9 +302,9 @@ export const api = {
       `/tasks?page=${page}&page_size=20&details=true${status ? `&status=${id(status)}` : ''}`,
     ),
   task: (task: string) => call<Task>('GET', `/tasks/${id(task)}`),
-  /** result gives a result as it was recognized. */
+  /** result returns a result without corrections. */
   result: (task: string) => call<Result>('GET', `/tasks/${id(task)}/result?original=true`),
-  /** waveform gives the recording's peaks, 50 a second, a byte each; nothing where the worker left none. */
+  /** waveform returns the recording's peaks, 50 a second, a byte each, or undefined if the worker stored none. */
   waveform: async (task: string): Promise<Uint8Array | undefined> => {
     try {
       return new Uint8Array(await (await request('GET', `/tasks/${id(task)}/waveform`)).arrayBuffer());
@@ -313,16 +313,16 @@ export const api = {
       throw e;
     }
   },
-  /** events opens the stream of what happens to a task; last is the id of the last event that was read. */
+  /** events opens the stream of a task's events; last is the id of the last event that was read. */
   events: (task: string, last: string, signal: AbortSignal) =>
     request('GET', `/tasks/${id(task)}/events`, { headers: last ? { 'Last-Event-ID': last } : {}, signal }),
   corrections: (task: string) => call<Corrections>('GET', `/tasks/${id(task)}/corrections`),
   correct: (task: string, change: Change, version: number) =>
     call<Entry>('POST', `/tasks/${id(task)}/corrections`, { ...change, version }),
-  /** transcript gives a result as a file, with the reader's names and corrections. */
+  /** transcript returns a result as a file, with the reader's names and corrections. */
   transcript: async (task: string, format: string) =>
     (await request('GET', `/tasks/${id(task)}/transcript?format=${id(format)}`)).blob(),
-  /** audioSize tells how many bytes the recording has that the service keeps; nothing where it keeps none. */
+  /** audioSize returns the size in bytes of the recording that the service keeps, or undefined if it keeps none. */
   audioSize: async (task: string): Promise<number | undefined> => {
     try {
       return Number((await request('HEAD', `/tasks/${id(task)}/audio`)).headers.get('Content-Length'));
@@ -356,7 +356,7 @@ export const api = {
       `/billing/transactions?page=${page}&page_size=20`,
     ),
   usage: (q: UsageQuery) => call<Usage>('GET', usagePath(q)),
-  /** usageTable gives the same as a CSV file. */
+  /** usageTable returns the usage as a CSV file. */
   usageTable: async (q: UsageQuery) => (await request('GET', usagePath(q) + '&format=csv')).blob(),
   submitUrl: (url: string, s: Submission) => call<Task>('POST', '/tasks', { audio_url: url, ...s }),
   submitBatch: (urls: string[], s: Submission) =>
@@ -380,7 +380,7 @@ export const api = {
 /** The largest file that fits a request of 200 MB as Base64. */
 export const maxFile = 149e6;
 
-/** bodyOf writes a file into the body of POST /tasks, piece by piece; told hears the share that is done. */
+/** bodyOf writes a file into the body of POST /tasks, piece by piece; told is called with the share that is done. */
 export async function bodyOf(
   file: File,
   s: Submission,
@@ -405,7 +405,7 @@ export async function bodyOf(
   return new Blob(parts, { type: 'application/json' });
 }
 
-/** send posts the body of POST /tasks; told hears the share that has been sent. */
+/** send posts the body of POST /tasks; told is called with the share that has been sent. */
 export async function send(body: Blob, key: string, told: (share: number) => void, stop: AbortSignal): Promise<Task> {
   await turn();
   return new Promise((go, fail) => {

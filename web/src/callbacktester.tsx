@@ -1,13 +1,13 @@
 // The callback tester: the service itself sends a signed message to an address
-// of the reader's own, because a sample recording is submitted with that
-// address. The same as a command for a terminal.
+// of the reader's choice, because a sample recording is submitted with that
+// address. A command for a terminal does the same.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, bodyOf, Failure, plainly, randomKey, send, sleep, type Pricing, type Submission, type Task } from './api';
 import { refresh } from './queue';
 import { money, t } from './texts';
 import { wavOf } from './wav';
 
-/** sample is a second of tone as a WAV file; or what is no recording, so that its task fails at no cost. */
+/** sample returns a second of tone as a WAV file, or a file that is no recording, so that its task fails at no cost. */
 export function sample(fails: boolean): File {
   const rate = 8000;
   if (fails) return new File([' '.repeat(2 * rate)], 'callback sample (fails).wav', { type: 'audio/wav' });
@@ -15,7 +15,7 @@ export function sample(fails: boolean): File {
   return wavOf([tone], rate, 'callback sample.wav');
 }
 
-/** The cheapest task: text alone, in the fast way. */
+/** The cheapest task: text alone, in the optimized tier. */
 const cheapest = { enable_diarize: false, enable_audio_events: false, optimize: true, asr_language: 'en' };
 
 /** messageOf is the body of a task's callback, byte by byte as the service writes it. */
@@ -33,7 +33,7 @@ export function messageOf(task: Pick<Task, 'id' | 'status' | 'created_at' | 'fin
   );
 }
 
-/** signatureOf is the X-Signature of a body; null where the browser can't work it out or there is no secret. */
+/** signatureOf is the X-Signature of a body; null if the browser can't compute it or there is no secret. */
 export async function signatureOf(body: string, secret: string): Promise<string | null> {
   if (!secret || !globalThis.crypto?.subtle) return null;
   const text = new TextEncoder();
@@ -44,7 +44,7 @@ export async function signatureOf(body: string, secret: string): Promise<string 
   return 'sha256=' + Array.from(mac, (b) => b.toString(16).padStart(2, '0')).join('');
 }
 
-/** quoted makes a text one word of a POSIX shell. */
+/** quoted quotes a text as one word for a POSIX shell. */
 const quoted = (text: string) => `'${text.replace(/'/g, `'\\''`)}'`;
 
 /** command is a curl command that sends a callback signed as the service signs it. */
@@ -79,7 +79,7 @@ interface Outcome {
   cost: string;
 }
 
-/** onCharge is told when a sample has been worked on. */
+/** onCharge is called when a sample's task has ended. */
 export function CallbackTester({ prices, onCharge }: { prices: Pricing | null; onCharge: () => void }) {
   const [url, setUrl] = useState('');
   const [secret, setSecret] = useState('');
@@ -119,7 +119,7 @@ export function CallbackTester({ prices, onCharge }: { prices: Pricing | null; o
         try {
           task = await send(body, key, () => {}, signal);
         } catch (e) {
-          // others are being worked on; the sample waits for its turn
+          // other tasks run; the sample waits
           if (!(e instanceof Failure) || !['concurrency_limit_exceeded', 'rate_limited'].includes(e.code)) throw e;
           setNote(e.plain());
           await sleep(Math.max(3, e.retryAfter) * 1000);

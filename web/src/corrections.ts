@@ -5,7 +5,7 @@ import type { TextKey } from './texts';
 
 type Entries = Record<string, string | null>;
 
-/** A Change is one correction; null in annotate takes an entry back. */
+/** A Change is one correction; null in annotate removes an entry. */
 export type Change =
   | { op: 'annotate'; speakers?: Entries; texts?: Entries }
   | { op: 'assign'; segment: number; speaker: string }
@@ -22,9 +22,9 @@ export interface Keeper {
   change(to: Change): void;
   /** settled waits until every change is kept. */
   settled(): Promise<void>;
-  /** problem says why the last change is not kept; empty when it is. */
+  /** problem is the reason why the last change is not kept; empty if it is. */
   problem: ReadonlySignal<string>;
-  /** where tells the reader where corrections are kept. */
+  /** where is a text for the reader on where corrections are kept. */
   where: TextKey;
 }
 
@@ -37,14 +37,14 @@ export function effective(log: readonly Entry[]): Exclude<Entry, { op: 'undo' }>
   return out;
 }
 
-/** namesOf gives the names of speakers. */
+/** namesOf returns the names of speakers. */
 export function namesOf(log: readonly Entry[]): Record<string, string> {
   const names: Entries = {};
   for (const e of effective(log)) if (e.op === 'annotate') Object.assign(names, e.speakers);
   return Object.fromEntries(Object.entries(names).filter((n): n is [string, string] => n[1] !== null));
 }
 
-/** madeOf gives the last change of each segment that has one, by id; largest is that of the result before corrections. */
+/** madeOf returns the last change of each corrected segment, by id; largest is the largest id before corrections. */
 export function madeOf(log: readonly Entry[], largest: number): Map<number, Entry> {
   const made = new Map<number, Entry>();
   for (const e of effective(log)) {
@@ -55,7 +55,7 @@ export function madeOf(log: readonly Entry[], largest: number): Map<number, Entr
   return made;
 }
 
-/** placesOf gives where words stand in a text, in their order; -1 for one that it does not hold. */
+/** placesOf returns the offsets of words in a text, in their order; -1 for a word that the text does not contain. */
 function placesOf(text: string, words: readonly Word[]): number[] {
   let at = 0;
   return words.map((w) => {
@@ -70,7 +70,7 @@ const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}]/u;
 const ofWord = (c: string | undefined) => !!c && /[\p{L}\p{N}]/u.test(c) && !unspaced.test(c);
 
-/** parted cuts a segment after so many characters; nothing where it cannot be cut there. */
+/** parted cuts a segment after a number of characters; undefined if it cannot be cut there. */
 function parted(s: Segment, at: number, id: number): [Segment, Segment] | undefined {
   const letters = [...s.text],
     cut = letters.slice(0, at).join('').length,
@@ -91,7 +91,7 @@ function parted(s: Segment, at: number, id: number): [Segment, Segment] | undefi
   ];
 }
 
-/** cutNear gives the number of characters after which a segment can be cut that is nearest to a wanted one; 0 for none. */
+/** cutNear returns the nearest number of characters after which a segment can be cut; 0 if there is none. */
 export function cutNear(s: Segment, wanted: number): number {
   const n = [...s.text].length;
   for (let away = 0; away < n; away++)
@@ -99,7 +99,7 @@ export function cutNear(s: Segment, wanted: number): number {
   return 0;
 }
 
-/** moved gives turns in which the time of a segment is its speaker's instead of another's. */
+/** moved returns turns in which a segment's time belongs to its speaker instead of another one. */
 function moved(turns: readonly Turn[], segments: readonly Segment[], s: Segment, old: string | undefined): Turn[] {
   let { start, end } = s;
   const left: Turn[] = [];
@@ -127,7 +127,7 @@ function moved(turns: readonly Turn[], segments: readonly Segment[], s: Segment,
   return others;
 }
 
-/** corrected gives a result with corrections; segments that none of them changes are the same objects. */
+/** corrected returns a result with corrections; segments without a change stay the same objects. */
 export function corrected(r: Result, log: readonly Entry[]): Result {
   const live = effective(log).filter((c) => c.op !== 'annotate' || Object.keys(c.texts ?? {}).length);
   if (!r.segments || !live.length) return r;

@@ -37,13 +37,13 @@ export function withSentences(all: Sentence[], news: Sentence[]): Sentence[] {
   return out;
 }
 
-/** tries is how often a stream is opened again that says nothing. */
+/** tries limits how often a stream without events is opened again. */
 const tries = 3;
 
 /**
- * follow tells how a task stands, now and after every change, and the sentences of
- * its text as they arrive. It gives true after the final state, and false where the
- * service does not tell: then the task has to be asked for.
+ * follow reports a task's state, now and after every change, and the sentences of
+ * its text as they arrive. It returns true after the final state, and false if the
+ * stream fails: then the caller has to poll the task.
  */
 export async function follow(
   task: string,
@@ -68,7 +68,7 @@ export async function follow(
         }
       }
     } catch {
-      /* it broke off, or there are no events */
+      /* the connection ended early, or there are no events */
     }
     if (!stop.aborted) await sleep(1000);
   }

@@ -1,16 +1,16 @@
-// The files that a result can be taken along as.
+// The files as which a result can be saved.
 import type { Result } from './result';
 import { missingOf, soundsOf } from './result';
 import { rowsOf } from './rows';
 
 /** The formats that the page writes. */
 export type OwnFormat = 'txt' | 'json';
-/** The formats that the service or the command writes for it. */
+/** The formats that the service or the command writes for the page. */
 export type GivenFormat = 'srt' | 'vtt' | 'rttm';
 export type Format = OwnFormat | GivenFormat;
 type Names = (speaker: string) => string;
 
-/** What a SubRip player would take for a tag or an arrow is parted by an invisible word joiner. */
+/** An invisible word joiner breaks up text that a SubRip player would take for a tag or an arrow. */
 const plain = (text: string) =>
   text
     .replace(/-->/g, '-\u2060->')
@@ -31,7 +31,7 @@ export function asText(r: Result, original: Result, names: Names, sounds = true)
     .join('');
 }
 
-/** write gives the content of a file that the page itself writes. */
+/** write returns the content of a file that the page itself writes. */
 export function write(format: OwnFormat, r: Result, original: Result, names: Names): Blob {
   if (format === 'json') return fileOf(JSON.stringify(r, null, 2) + '\n', 'application/json');
   return fileOf(
@@ -43,12 +43,12 @@ export function write(format: OwnFormat, r: Result, original: Result, names: Nam
   );
 }
 
-/** field is a name as RTTM has it. */
+/** field returns a name as RTTM writes it. */
 const field = (name: string) => name.replace(/ /g, '_') || '<NA>';
 
-/** renamed gives a file that the command wrote with the reader's names of the speakers. */
+/** renamed replaces the speakers' names in a file that the command wrote with the reader's names. */
 export function renamed(format: GivenFormat, text: string, speakers: string[], names: Names): Blob {
-  /** as gives the new name for a written one, both in the format's way. */
+  /** as returns the new name for a written one, both as the format writes them. */
   const as = (form: (name: string) => string, written: string) => {
     const speaker = speakers.find((s) => form(oneLine(s)) === written);
     return speaker === undefined ? written : form(oneLine(names(speaker)));
@@ -66,7 +66,7 @@ export function renamed(format: GivenFormat, text: string, speakers: string[], n
   }
 }
 
-/** fileOf makes a text a file. */
+/** fileOf returns a text as a file. */
 const fileOf = (text: string, type: string) => new Blob([text], { type: type + ';charset=utf-8' });
 
 /** save hands a file to the browser's downloads. */
@@ -79,8 +79,8 @@ export function save(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-/** stem is a file name without its last extension, safe as a name to save under. */
+/** stem returns a file name without its last extension, safe as a name to save under. */
 export function stem(name: string): string {
-  // eslint-disable-next-line no-control-regex -- control characters are what is taken out
+  // eslint-disable-next-line no-control-regex -- removes control characters
   return name.replace(/\.[^.]*$/, '').replace(/[\\/:*?"<>|\u0000-\u001f]/g, '_') || 'transcript';
 }

@@ -1,5 +1,5 @@
-// The API keys of the account: made, listed, revoked by who has logged in with a
-// password.
+// The API keys of the account: a user who has logged in with a password creates,
+// lists and revokes them.
 import { useEffect, useState } from 'preact/hooks';
 import { api, login, plainly, type Key } from './api';
 import { t, when } from './texts';

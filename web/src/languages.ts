@@ -1,4 +1,4 @@
-/** So many languages stand first. */
+/** The number of languages that come first. */
 const common = 13;
 
 /** The languages that can be named, as the codes of the service; the first ones are the most common. */
@@ -13,7 +13,7 @@ const missing: Record<string, Record<string, string>> = {
   zh: { ba: '巴什基尔语', bo: '藏语' },
 };
 
-/** languageName is a language code's name in the reader's language. */
+/** languageName returns a language's name in the reader's language. */
 export function languageName(code: string, reader: string): string {
   try {
     const name = new Intl.DisplayNames([reader], { type: 'language' }).of(code);

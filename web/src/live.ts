@@ -8,7 +8,7 @@ import { joinedText } from './result';
 import { t, type TextKey } from './texts';
 import { wavOf } from './wav';
 
-/** Terms are what the reader asks of a session. */
+/** Terms are the options of a session. */
 export interface Terms {
   language: string;
   hotwords: string[];
@@ -24,7 +24,7 @@ export interface Caption {
   text: string;
   speaker?: string;
   sound?: boolean;
-  /** missing marks where another session continues the captions: so many seconds of sound got lost before it. */
+  /** missing is set where another session continues the captions: the seconds of sound lost before it. */
   missing?: number;
 }
 
@@ -40,27 +40,27 @@ interface Utterance {
   start: number;
   text: string;
   sentences: Caption[];
-  /** end is where it stopped, in seconds of its session. */
+  /** end is when the utterance ended, in seconds of its session. */
   end: number;
 }
 
 type Phase = 'idle' | 'starting' | 'listening' | 'paused' | 'ending' | 'ended';
 export const phase = signal<Phase>('idle');
-/** problem says why a session ended, or the microphone fails, in the language of the moment. */
+/** problem is why a session ended or the microphone failed, in the page's current language. */
 export const problem = signal<(() => string) | null>(null);
 export const captions = signal<Caption[]>([]);
 export const growing = signal<Utterance[]>([]);
-/** speakers are those of the captions, in the order in which they spoke. */
+/** speakers are the captions' speakers, in the order in which they spoke. */
 export const speakers = signal<string[]>([]);
 /** level is how loud the microphone is, from 0 (60 dB below the loudest) to 1. */
 export const level = signal(0);
 /** seconds is how much has been recorded. */
 export const seconds = signal(0);
-/** silent says that the microphone gives no sound at all. */
+/** silent is true while the microphone delivers only zeros. */
 export const silent = signal(false);
-/** late says that the sound leaves more slowly than it comes. */
+/** late is true while sound is sent more slowly than it is recorded. */
 export const late = signal(false);
-/** reconnecting says why there is no connection while another one is tried. */
+/** reconnecting is the reason why the connection was lost, while another one is tried. */
 export const reconnecting = signal<(() => string) | null>(null);
 /** parts are the tasks of an ended session: several where the connection was lost. */
 export const parts = signal<Part[]>([]);
@@ -70,10 +70,10 @@ export const devices = signal<MediaDeviceInfo[]>([]);
 /** device is the chosen microphone, '' for the usual one. */
 export const device = signal('');
 
-/** active says that a session would be lost with the page. */
+/** active reports whether a session would be lost if the page were closed. */
 export const active = () => !['idle', 'ended'].includes(phase.value);
 
-/** longestEnd is how long the last texts are waited for, in milliseconds: the result has them in any case. */
+/** longestEnd is the longest wait for the last texts, in milliseconds: the result has them in any case. */
 const longestEnd = 60000;
 
 /** longestGap is how many seconds of sound wait for another connection. */
@@ -133,10 +133,10 @@ class Session {
   private begins = 0;
   /** done is where the finished texts of this connection end, in its seconds. */
   private done = 0;
-  /** spoken says that this connection has a task with something in it. */
+  /** spoken is true if this connection's task has sound. */
   private spoken = false;
   private missing = 0;
-  /** opened says that there was a connection, and tries how many attempts have followed its end. */
+  /** opened is true once there was a connection; tries counts the attempts since its end. */
   private opened = false;
   private tries = 0;
   /** zeros is how many of the last pieces hold no sound at all. */
@@ -190,7 +190,7 @@ class Session {
     }
   }
 
-  /** split ends the part of a connection: what has no finished text is for the next one. */
+  /** split ends the part of a connection: sound without a finished text goes to the next one. */
   private split(): void {
     if (!this.ready) return;
     this.ready = false;
@@ -207,7 +207,7 @@ class Session {
     this.spoken = false;
   }
 
-  /** keep keeps the sound of a part with its task, where there is one. */
+  /** keep keeps the sound of a part with its task, if there is one. */
   private keep(): void {
     if (!this.spoken) return;
     recordings.set(this.id, wavOf(this.pieces.slice(this.first, this.sent), this.mic!.rate, 'live.wav'));
@@ -224,7 +224,7 @@ class Session {
     void this.pause().then(() => (problem.value = () => t('micLost')));
   }
 
-  /** heard takes a piece of sound: what is said before the session is ready is sent as soon as it is. */
+  /** heard takes a piece of sound. Sound from before the session is ready is sent once it is. */
   private heard(piece: Int16Array<ArrayBuffer>): void {
     if (now !== this) return;
     this.pieces.push(piece);
@@ -323,7 +323,7 @@ class Session {
     if (phase.value === 'ending' && this.ready && !this.committing && !growing.value.length) this.settled();
   }
 
-  /** complete makes an utterance captions: one, or one for each of its speakers in turn. */
+  /** complete turns an utterance into captions: one, or one for each of its speakers in turn. */
   private complete(id: string, text: string): void {
     const u = growing.value.find((x) => x.id === id);
     if (!u) return;
@@ -335,7 +335,7 @@ class Session {
     speakers.value = [...new Set([...speakers.value, ...list.flatMap((c) => c.speaker || [])])];
   }
 
-  /** mark tells, among the captions, that another connection continues them, and what is missing. */
+  /** mark adds a caption where another connection continues, with the seconds that are missing. */
   private mark(): void {
     reconnecting.value = null;
     captions.value = [...captions.value, { start: this.begins, text: '', missing: this.missing }];
@@ -384,7 +384,7 @@ class Session {
     if (now === this) this.end(this.ready ? null : reconnecting.value);
   }
 
-  /** closed takes the end of the connection; a browser does not say why it was refused, but the account does. */
+  /** closed handles the end of the connection; a browser does not say why it was refused, but the account does. */
   private async closed(code: number): Promise<void> {
     if (now !== this) return;
     if (this.ready) return passing.includes(code) ? this.again(code) : this.end(() => this.refusal(code));

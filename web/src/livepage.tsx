@@ -35,7 +35,7 @@ import { choices, listOf, set } from './submit';
 import { clock, lang, t, type TextKey } from './texts';
 import { voice } from './theme';
 
-/** begin starts a session with what the form of recordings asks for. */
+/** begin starts a session with the options of the form for recordings. */
 function begin() {
   const c = choices.value;
   start({
@@ -118,7 +118,7 @@ function Settings() {
   const [charged, setCharged] = useState(false);
   const again = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => {
-    if (phase.value === 'ended') again.current?.focus(); // the buttons of the session have gone
+    if (phase.value === 'ended') again.current?.focus(); // the session's buttons are gone
   }, []);
   useEffect(() => {
     api.pricing().then(
@@ -179,7 +179,7 @@ const states: Record<string, TextKey> = {
 function Running({ project }: { project: () => void }) {
   const on = phase.value,
     stop = useRef<HTMLButtonElement>(null);
-  useLayoutEffect(() => stop.current?.focus(), []); // the button that was pressed has gone
+  useLayoutEffect(() => stop.current?.focus(), []); // the button that was pressed is gone
   return (
     <>
       <div class="live-state">
@@ -248,7 +248,7 @@ const textOf = (c: Caption, called: Record<string, string>) => {
   return c.sound ? `[${called[c.text] ?? c.text}]` : c.text;
 };
 
-/** before is who spoke the text before a caption. */
+/** before returns the speaker of the text before a caption. */
 function before(list: Caption[], i: number): string | undefined {
   while (list[--i]?.sound);
   return list[i]?.speaker;

@@ -1,14 +1,14 @@
 // The microphone: its sound as pieces of 16-bit samples.
 
-/** able says that the browser gives this page a microphone: only over https or from this machine. */
+/** able reports whether the browser allows this page a microphone: only over https or from this machine. */
 export const able = !!globalThis.navigator?.mediaDevices?.getUserMedia && 'AudioWorkletNode' in globalThis;
 
-/** wanted are the samples in a second that the models take. */
+/** wanted is the models' sample rate in Hz. */
 const wanted = 16000;
-/** most are the samples in a second that the service takes. */
+/** most is the highest sample rate in Hz that the service accepts. */
 const most = 48000;
 
-/** streamOf asks for a microphone, '' for the usual one; it is recorded as it sounds, without filters for calls. */
+/** streamOf opens a microphone, '' for the default one, without the browser's filters for calls. */
 const streamOf = (device: string) =>
   navigator.mediaDevices.getUserMedia({
     audio: {
@@ -19,27 +19,27 @@ const streamOf = (device: string) =>
     },
   });
 
-/** microphones lists them; they have names once the reader has allowed one. */
+/** microphones lists the microphones; they have names once the reader has allowed one. */
 export const microphones = async () =>
   (await navigator.mediaDevices.enumerateDevices()).filter((d) => d.kind === 'audioinput' && d.deviceId);
 
-/** Microphone is one that can be turned off, on again, and changed for another. */
+/** Microphone can be turned off, on again, and replaced with another one. */
 export class Microphone {
   /** lost is called when the microphone is unplugged. */
   lost = () => {};
   private source?: MediaStreamAudioSourceNode;
   private rest = () => {};
-  /** turn counts what the reader wanted: on or off. */
+  /** turn counts the reader's requests: on or off. */
   private turn = 0;
 
   private constructor(
     private readonly context: AudioContext,
     private readonly node: AudioWorkletNode,
-    /** rate is the number of samples in a second. */
+    /** rate is the sample rate in Hz. */
     readonly rate: number,
   ) {}
 
-  /** open turns a microphone on; heard is given its sound, ten times a second. After stop it is off. */
+  /** open turns a microphone on; heard receives its sound, ten times a second. The microphone is off after stop. */
   static async open(
     device: string,
     heard: (piece: Int16Array<ArrayBuffer>) => void,
@@ -72,7 +72,7 @@ export class Microphone {
         if (e.data) heard(e.data);
         else m.rest();
       };
-      node.connect(context.destination); // silence: what leads nowhere is not computed
+      node.connect(context.destination); // silence: an unconnected node is not computed
       m.connect(source);
       return m;
     } catch (e) {
@@ -82,7 +82,7 @@ export class Microphone {
     }
   }
 
-  /** live says that a microphone is on. */
+  /** live is true while a microphone is on. */
   get live(): boolean {
     return !!this.source;
   }
@@ -93,7 +93,7 @@ export class Microphone {
     this.source = source;
   }
 
-  /** on turns a microphone on in place of the one that was on; it gives false where the reader wanted otherwise meanwhile. */
+  /** on turns a microphone on in place of the current one; it returns false if the reader has changed it meanwhile. */
   async on(device: string): Promise<boolean> {
     const mine = ++this.turn;
     const stream = await streamOf(device);
@@ -124,7 +124,7 @@ export class Microphone {
     });
   }
 
-  /** close turns it off for good. */
+  /** close turns the microphone off for good. */
   async close(): Promise<void> {
     await this.off();
     await this.context.close();

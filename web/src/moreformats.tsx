@@ -1,4 +1,4 @@
-// The files that the service writes of a result.
+// The files that the service writes for a result.
 import { useRef, useState } from 'preact/hooks';
 import { api, plainly } from './api';
 import { save, stem } from './formats';
@@ -10,7 +10,7 @@ interface MoreFormat {
   format: string;
   extension: string;
   title: TextKey;
-  /** able tells whether a result holds what the format needs. */
+  /** able reports whether a result has the parts that the format needs. */
   able: (r: Result) => boolean;
 }
 

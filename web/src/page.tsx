@@ -13,7 +13,7 @@ import { lang, setLang, t } from './texts';
 import { toggleTheme } from './theme';
 import { Worklist } from './worklist';
 
-/** path is what stands after # in the address: / , /live, /account or /task/ID. No secret ever stands there. */
+/** path is the address after #: / , /live, /account or /task/ID. It never contains a secret. */
 const path = signal(location.hash.slice(1) || '/');
 addEventListener('hashchange', () => {
   path.value = location.hash.slice(1) || '/';

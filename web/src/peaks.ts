@@ -1,5 +1,5 @@
-// What the waveform shows: the recording's peaks as the service measured them,
-// or without them where there is speech.
+// The waveform: the recording's peaks as the service measured them, or, without
+// peaks, where there is speech.
 import type { Result } from './result';
 
 /** The band has this many places per second, and at most maxBand in all. */
@@ -18,7 +18,7 @@ export function speechBand(r: Result): Float32Array {
   return out;
 }
 
-/** scaleOf is what peaks are drawn against: the loudest but for a few clicks, of which one would flatten all else. */
+/** scaleOf returns the peak that fills the height: the loudest except for a few clicks, which would flatten all else. */
 function scaleOf(peaks: Uint8Array): number {
   const levels = new Uint32Array(256);
   for (const p of peaks) levels[p]++;
@@ -27,7 +27,7 @@ function scaleOf(peaks: Uint8Array): number {
   return level;
 }
 
-/** peaksOf makes stored peaks, one byte each, a waveform from 0 to 1. */
+/** peaksOf converts stored peaks, one byte each, to a waveform from 0 to 1. */
 export function peaksOf(stored: Uint8Array): Float32Array {
   const scale = scaleOf(stored);
   return Float32Array.from(stored, (p) => Math.min(1, p / scale));

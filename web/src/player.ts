@@ -30,7 +30,7 @@ export class Player {
     });
   }
 
-  /** open takes a recording and makes it playable. */
+  /** open loads a recording. */
   open(source: Blob): void {
     this.close();
     this.url = URL.createObjectURL(source);

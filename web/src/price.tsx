@@ -2,11 +2,11 @@
 import type { Billing } from './result';
 import { money, t, type TextKey } from './texts';
 
-/** part is one line: so many minutes at a price per hour. */
+/** part is one line: minutes at a price per hour. */
 const part = (name: string, minutes: number, price: number, amount: number) =>
   t('pricePart', { name, minutes, price: money(price), amount: money(amount) });
 
-/** calculation gives the lines of a price; none where it has no parts. */
+/** calculation returns the lines of a price; none if the price has no parts. */
 export function calculation({ mode, billable_minutes: minutes, detail: d }: Billing): string[] {
   if (d?.base_amount === undefined || d.total === undefined) return [];
   const lines = [part(tierName(mode), minutes, d.base_price_per_hour ?? 0, d.base_amount)];
@@ -20,13 +20,13 @@ export function calculation({ mode, billable_minutes: minutes, detail: d }: Bill
   return lines;
 }
 
-/** tierName names a tier, which bills call by the names of the specification; another model has its own name. */
+/** tierName returns the page's name of a tier of the specification; another model keeps its name. */
 export const tierName = (mode: string): string => {
   const known: Record<string, TextKey> = { standard: 'pStandard', zh_lite: 'pFast' };
   return known[mode] ? t(known[mode]) : mode;
 };
 
-/** Price shows how the price of a task came about. */
+/** Price shows how the price of a task was calculated. */
 export function Price({ billing }: { billing: Billing }) {
   const lines = calculation(billing);
   if (!billing.amount || !lines.length) return null;

@@ -22,9 +22,9 @@ export interface Upload {
   submission: Submission;
   state: 'waiting' | 'reading' | 'sending' | 'failed';
   share: number;
-  /** error says what went wrong, in the language of the moment. */
+  /** error returns what went wrong, in the page's current language. */
   error: (() => string) | null;
-  /** hopeless is a file that can't be sent, however often. */
+  /** hopeless is true for a file that no further attempt could send. */
   hopeless: boolean;
   stop: AbortController;
 }
@@ -38,7 +38,7 @@ export const list = signal<{ tasks: Task[]; total: number; page: number } | null
 export const listProblem = signal('');
 export const page = signal(1);
 export const filter = signal('');
-/** states are how tasks that are worked on stand, as far as the service tells. */
+/** states are the latest reported states of the tasks that are not final. */
 export const states = signal<Record<string, TaskState>>({});
 /** reasons are the error messages of failed tasks; the list does not carry them. */
 export const reasons = signal<Record<string, string>>({});
@@ -126,13 +126,13 @@ async function work(): Promise<void> {
 }
 
 let asking = 0;
-/** refresh asks for the list of tasks. */
+/** refresh requests the list of tasks. */
 export async function refresh(): Promise<void> {
   if (!login.value) return;
   const mine = ++asking;
   try {
     const got = await api.tasks(page.value, filter.value);
-    if (mine !== asking) return; // a later question has been asked
+    if (mine !== asking) return; // a later request was sent
     list.value = got;
     listProblem.value = '';
     for (const task of got.tasks) {
@@ -168,12 +168,12 @@ function followSome(): void {
 async function followOne(id: string): Promise<void> {
   const stop = new AbortController();
   followed.set(id, stop);
-  if (!(await follow(id, tell, stop.signal)) && !stop.signal.aborted) await sleep(5000); // the list is asked for meanwhile
+  if (!(await follow(id, tell, stop.signal)) && !stop.signal.aborted) await sleep(5000); // meanwhile the list is polled
   followed.delete(id);
   states.value = Object.fromEntries(Object.entries(states.value).filter(([of]) => of !== id));
 }
 
-/** tell enters what the service says of a task, and asks for the list when one has ended: another may have begun. */
+/** tell stores a task's new state, and requests the list when a task has ended: another may have begun. */
 function tell(state: TaskState): void {
   states.value = { ...states.value, [state.task_id]: state };
   const { status, updated_at, finished_at, error_message } = state;
@@ -205,7 +205,7 @@ export function watch(): () => void {
     }
   };
   document.addEventListener('visibilitychange', shown);
-  let first = true; // next has asked already
+  let first = true; // next has requested the list already
   const stop = effect(() => {
     void page.value;
     void filter.value;

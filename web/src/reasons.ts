@@ -13,10 +13,10 @@ const plain: [RegExp, TextKey][] = [
   [/": damaged or incomplete recording: /, 'eDamaged'],
 ];
 
-/** canceled tells whether an error message says that the owner or the operator canceled a task. */
+/** canceled reports whether an error message means that the owner or the operator canceled a task. */
 export const canceled = (message = '') => message.startsWith('canceled by ');
 
-/** reasonOf is a task's error message as the page says it. */
+/** reasonOf returns a task's error message in the page's words. */
 export function reasonOf(message: string): string {
   const known = plain.find(([said]) => said.test(message));
   return known ? t(known[1]) : t('said', { message });

@@ -62,12 +62,12 @@ export interface Result {
   audio_events?: SoundEvent[];
   /** Speakers who are, or may be, known voices of the account. */
   voices?: { speaker: string; name: string; probability?: number; suggested?: true }[];
-  /** What is missing of the recording (option "audio"), and options without effect. */
+  /** The parts of the recording that are missing (option "audio"), and options without effect. */
   warnings?: { option: string; reason: string }[];
   billing?: Billing;
 }
 
-/** missingOf lists what is missing of the recording. */
+/** missingOf lists the missing parts of the recording. */
 export const missingOf = (r: Result): string[] =>
   (r.warnings ?? []).filter((w) => w.option === 'audio').map((w) => w.reason);
 
@@ -108,7 +108,7 @@ export function crowded(crowd: readonly Span[], start: number, end: number): boo
   return inside > 0 && inside >= (end - start) / 2;
 }
 
-/** soundsOf lists the sound events worth showing: where there is a transcript, it says better than "Speech" who spoke. */
+/** soundsOf lists the sound events worth showing: where there is a transcript, it shows who spoke better than "Speech" does. */
 export function soundsOf(r: Result): SoundEvent[] {
   const all = r.audio_events ?? [];
   return r.segments ? all.filter((e) => e.class !== 'Speech') : all;
@@ -120,14 +120,14 @@ export interface Piece {
   word?: number;
 }
 
-/** pieces cuts a segment's text into its words and what stands between them, so that the text is shown exactly as it is. */
+/** pieces cuts a segment's text into its words and the text between them, so that all of the text is shown. */
 export function pieces(s: Segment): Piece[] {
   const out: Piece[] = [];
   let at = 0;
   (s.words ?? []).forEach((w, i) => {
     const text = w.word.trim();
     const found = text ? s.text.indexOf(text, at) : -1;
-    if (found < 0) return; // a word that the text does not hold has no place to be shown
+    if (found < 0) return; // the text does not contain the word, so it has no place to be shown
     if (found > at) out.push({ text: s.text.slice(at, found), at });
     out.push({ text, at: found, word: i });
     at = found + text.length;
@@ -169,14 +169,14 @@ export function find(segments: readonly Segment[], query: string): Hit[] {
 
 const unseparated = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303f\uff00-\uffef]/u;
 
-/** joinedText gives the text of two segments as one. */
+/** joinedText returns the joined text of two segments. */
 export function joinedText(before: string, next: string): string {
   if (!before || !next) return before + next;
   const together = unseparated.test([...before].pop()!) && unseparated.test([...next][0]);
   return before + (together ? '' : ' ') + next;
 }
 
-/** joined gives two segments as one, with the id and the speaker of the first one. */
+/** joined returns two segments as one, with the id and the speaker of the first one. */
 export const joined = (a: Segment, b: Segment): Segment => ({
   ...a,
   end: Math.max(a.end, b.end),

@@ -1,4 +1,4 @@
-// One result: to hear, to read, to correct the names of, to take along.
+// One result: to listen to, read, correct and save.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
@@ -21,23 +21,23 @@ const formats: Format[] = ['txt', 'srt', 'vtt', 'json', 'rttm'];
 export interface ResultProps {
   name: string;
   result: Result;
-  /** audio is the recording, where it is at hand. */
+  /** audio is the recording, if it is loaded. */
   audio?: Blob;
-  /** opening says that the recording is there and will be at hand in a moment. */
+  /** opening is true while the recording is being loaded. */
   opening?: boolean;
-  /** peaks are those of the recording, from 0 to 1, where they are known already. */
+  /** peaks are the recording's peaks, from 0 to 1, if they are known already. */
   peaks?: Float32Array;
-  /** onAudio is told of a recording that the reader opened. */
+  /** onAudio is called with a recording that the reader opened. */
   onAudio?: (file: File) => void;
   /** keeper keeps the reader's names and corrections. */
   keeper: Keeper;
-  /** given fetches a file that others write, with the reader's names. */
+  /** given fetches a file that the page does not write itself, with the reader's names. */
   given: (format: GivenFormat, speakers: string[], names: (speaker: string) => string) => Promise<Blob>;
-  /** uncorrected says that given files lack the reader's corrections. */
+  /** uncorrected is true if those files lack the reader's corrections. */
   uncorrected?: boolean;
-  /** more are further ways to take the result along. */
+  /** more is a menu of further files. */
   more?: ComponentChildren;
-  /** load fetches the recording of so many bytes that the service keeps. */
+  /** load fetches the recording that the service keeps, of size bytes. */
   load?: { size: number; begin: () => void };
   reader: string;
   /** sounds are names of the sounds in the reader's language, by their English ones. */
@@ -273,7 +273,7 @@ function copyOldWay(text: string) {
   area.remove();
 }
 
-/** useKeys gives the keys that are pressed outside of controls, and "undo". */
+/** useKeys handles the keys that are pressed outside of controls, and "undo". */
 function useKeys(on: (key: string, e: KeyboardEvent) => void) {
   const latest = useRef(on);
   latest.current = on;

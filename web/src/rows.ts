@@ -2,14 +2,14 @@
 import { corrected, effective, namesOf, type Change, type Entry } from './corrections';
 import { joined, type Result, type Segment } from './result';
 
-/** A Row is one or more segments that are read as one; its id is that of the first one. */
+/** A Row is one or more segments that are shown as one; its id is the first segment's. */
 export interface Row extends Segment {
   parts: readonly Segment[];
-  /** edited says that somebody corrected it. */
+  /** edited is true if a correction changed the row. */
   edited: boolean;
 }
 
-/** longestPause is how long a pause within a sentence can be, in seconds. */
+/** longestPause is the longest pause within a row, in seconds. */
 const longestPause = 1.5;
 
 /** Abbreviations that end with a period and do not end a sentence. */
@@ -26,7 +26,7 @@ export function endsSentence(before: string, next: string): boolean {
   return !titles.has(stem.toLowerCase()) && !(/^\p{L}$/u.test(stem) && /\p{Lu}/u.test(first)); // "Dr. Smith", "J. Smith"
 }
 
-/** rowsOf gives the rows of a corrected result. A segment that somebody corrected is a row of its own. */
+/** rowsOf returns the rows of a corrected result. A segment that somebody corrected is a row of its own. */
 export function rowsOf(r: Result, original: Result): Row[] {
   const untouched = new Set(original.segments),
     rows: Row[] = [];
@@ -47,13 +47,13 @@ export function rowsOf(r: Result, original: Result): Row[] {
   return rows;
 }
 
-/** onRow gives the changes that make a row one segment and then change it; joining takes all of the next row. */
+/** onRow returns the changes that join a row's segments and then change the row; "join" includes all of the next row. */
 export function onRow(row: Row, change: Change, next?: Row): Change[] {
   const joins = row.parts.length - 1 + (change.op === 'join' && next ? next.parts.length - 1 : 0);
   return [...Array.from({ length: joins }, (): Change => ({ op: 'join', segment: row.id })), change];
 }
 
-/** undos gives how many changes the reader sees as the last one: those that joined a row for it are part of it. */
+/** undos counts the changes that the reader sees as the last one: it includes the joins that it needed. */
 export function undos(original: Result, log: readonly Entry[]): number {
   const live = effective(log),
     look = (n: number) => {

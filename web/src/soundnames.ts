@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { api } from './api';
 import { lang } from './texts';
 
-/** useSoundNames gives the Chinese names of sounds, which the service knows; nothing where the page is in English. */
+/** useSoundNames returns the service's Chinese names of sounds; empty if the page is in English. */
 export function useSoundNames(): Record<string, string> {
   const [sounds, setSounds] = useState<Record<string, string>>({});
   const chinese = lang.value === 'zh';

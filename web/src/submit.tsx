@@ -113,7 +113,7 @@ const defaults: Choices = {
   classes: '',
   numbers: Object.fromEntries(allNumeric.map((n) => [n.name, n.start])),
 };
-/** choices are those of the form; a live session takes some of them. */
+/** choices are the form's options; a live session uses some of them. */
 export const choices = signal<Choices>(defaults);
 export const set = (to: Partial<Choices>) => {
   choices.value = { ...choices.value, ...to };
@@ -125,7 +125,7 @@ export const listOf = (text: string) =>
     .map((x) => x.trim())
     .filter(Boolean);
 
-/** submission writes the choices as the API wants them: only what differs from its defaults. */
+/** submission returns the choices as options of the API: only the ones that differ from its defaults. */
 export function submission(c: Choices): Submission {
   const options: Record<string, unknown> = {};
   if (!c.asr) options.enable_asr = false;
@@ -154,7 +154,7 @@ export function submission(c: Choices): Submission {
   return s;
 }
 
-/** objection says what can't be submitted like this; empty when it can. */
+/** objection returns why the form can't be submitted; empty if it can. */
 function objection(c: Choices): string {
   if (!c.asr && !c.events) return t('nothing');
   for (const n of allNumeric) {
@@ -333,7 +333,7 @@ function Options() {
   const cost = () => {
     const fast = perHour(prices!.zh_lite_price_per_hour).toFixed(2),
       careful = perHour(prices!.standard_price_per_hour).toFixed(2);
-    return !c.asr || fast === careful || c.quality === 'words' ? careful : `${fast} – ${careful}`; // without a text the careful price is taken
+    return !c.asr || fast === careful || c.quality === 'words' ? careful : `${fast} – ${careful}`; // without a text the standard price applies
   };
   return (
     <fieldset class="options">
@@ -414,7 +414,7 @@ function Options() {
   );
 }
 
-/** More are the options that few need. */
+/** More shows the options that few people need. */
 function More() {
   const c = choices.value;
   return (
@@ -519,7 +519,7 @@ function More() {
   );
 }
 
-/** Group is some of the further options under a heading. */
+/** Group shows some of the further options under a heading. */
 function Group({ title, children }: { title: TextKey; children: ComponentChildren }) {
   return (
     <fieldset class="group-of-options">
@@ -529,7 +529,7 @@ function Group({ title, children }: { title: TextKey; children: ComponentChildre
   );
 }
 
-/** Row is an option with its name and what it does. */
+/** Row shows an option with its name and its effect. */
 function Row({
   id,
   label,
@@ -554,7 +554,7 @@ function Row({
   );
 }
 
-/** Numbers are options with a default and bounds. */
+/** Numbers shows numeric options with a default and bounds. */
 function Numbers({ list }: { list: Numeric[] }) {
   const numbers = choices.value.numbers;
   return (

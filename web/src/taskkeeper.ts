@@ -5,10 +5,10 @@ import { corrected, type Change, type Entry, type Keeper } from './corrections';
 import type { Result } from './result';
 import { t } from './texts';
 
-/** tries is how often a change is sent. */
+/** tries limits how often a change is sent. */
 const tries = 10;
 
-/** taskKeeper keeps the corrections of a task; start is what the service has. Changes go one after the other. */
+/** taskKeeper keeps the corrections of a task; start are the corrections that the service has. Changes go one after the other. */
 export function taskKeeper(task: string, result: Result, start: Corrections): Keeper {
   const log = signal<Entry[]>(start.corrections),
     problem = signal('');
@@ -16,12 +16,12 @@ export function taskKeeper(task: string, result: Result, start: Corrections): Ke
     pending: Change[] = [],
     last = Promise.resolve();
 
-  /** show numbers what is not sent yet as the service will, unless somebody else is first. */
+  /** show numbers pending changes as the service will, unless somebody else's change comes first. */
   const show = () => {
     log.value = [...stored.corrections, ...pending.map((c, i) => ({ ...c, version: stored.version + i + 1 }))];
   };
 
-  /** sentence is what a change is about, as it is with the corrections that the service has. */
+  /** sentence is the segment that a change is about, with the corrections that the service has. */
   const sentence = (c: Change) => {
     if (!('segment' in c)) return '';
     const segments = corrected(result, stored.corrections).segments ?? [],
@@ -29,7 +29,7 @@ export function taskKeeper(task: string, result: Result, start: Corrections): Ke
     return JSON.stringify(segments.slice(i, c.op === 'join' ? i + 2 : i + 1));
   };
 
-  /** sendFirst sends the first pending change, again where somebody else was first and left its sentence as it was. */
+  /** sendFirst sends the first pending change, and repeats it if somebody else's change came first and left the sentence unchanged. */
   async function sendFirst(): Promise<void> {
     for (let attempt = 0; pending.length; attempt++) {
       try {
@@ -41,7 +41,7 @@ export function taskKeeper(task: string, result: Result, start: Corrections): Ke
       } catch (e) {
         if (!(e instanceof Failure)) throw e;
         if (e.status === 0 || e.status === 429 || e.status >= 500) {
-          problem.value = plainly(e); // until it is kept
+          problem.value = plainly(e); // until the change is kept
           if (attempt >= tries) return;
           await sleep(1000 * (attempt + 1));
           continue;
@@ -52,7 +52,7 @@ export function taskKeeper(task: string, result: Result, start: Corrections): Ke
         if (e.status === 409 && pending[0].op !== 'undo' && sentence(pending[0]) === before) {
           renumber(version, stored.version - version);
         } else {
-          // what follows may have been about what is not there now
+          // later changes may be about a segment that no longer exists
           pending = [];
           problem.value = e.status === 409 ? t('changedMeanwhile') : plainly(e);
         }
@@ -61,7 +61,7 @@ export function taskKeeper(task: string, result: Result, start: Corrections): Ke
     }
   }
 
-  /** renumber follows the ids of cuts that are sent later than they were numbered for. */
+  /** renumber updates the ids of cuts that are sent later than expected. */
   function renumber(version: number, by: number): void {
     const largest = Math.max(0, ...(result.segments ?? []).map((s) => s.id));
     const now = (id: number) => (id > largest + version ? id + by : id);

@@ -16,7 +16,7 @@ import { reasonOf } from './reasons';
 import { useSoundNames } from './soundnames';
 import { clock, lang, t, when, type TextKey } from './texts';
 
-/** A recording of up to so many bytes is fetched without being asked for. */
+/** A recording of up to this many bytes is fetched without a click. */
 const loadAtOnce = 64e6;
 
 export function TaskPage({ id }: { id: string }) {

@@ -780,7 +780,7 @@ export function setLang(l: Lang): void {
   }
 }
 
-/** t gives a text in the page's language, its {names} filled in. */
+/** t returns a text in the page's language, with its {names} filled in. */
 export function t(key: Key, values?: Record<string, string | number>): string {
   const text = (lang.value === 'zh' ? zh : en)[key];
   return values ? text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole)) : text;

@@ -35,7 +35,7 @@ export function toggleTheme(): void {
 const inks = new Map<string, string>();
 dark.subscribe(() => inks.clear());
 
-/** inkOf gives the colour that a class has in the present theme, for canvases. */
+/** inkOf returns the color of a class in the current theme, for canvases. */
 export function inkOf(className: string): string {
   const known = inks.get(className);
   if (known) return known;
@@ -49,5 +49,5 @@ export function inkOf(className: string): string {
   return colour;
 }
 
-/** voice is the class that colours a speaker; there are eight, which then repeat. */
+/** voice returns the class with a speaker's color; there are eight, which then repeat. */
 export const voice = (index: number) => (index < 0 ? 'voice-none' : `voice-${index % 8}`);

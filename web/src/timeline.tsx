@@ -23,7 +23,7 @@ interface Lane {
   bars: { start: number; end: number; label?: string }[];
 }
 
-/** lanesOf makes a lane of each speaker and of the sounds that are heard longest. */
+/** lanesOf returns a lane for each speaker and for the sounds that last longest. */
 function lanesOf(r: Result, speakers: string[], names: (s: string) => string, called: Record<string, string>): Lane[] {
   const lanes: Lane[] = speakers.map((s, i) => ({ name: names(s), voice: voice(i), bars: [] }));
   const index = new Map(speakers.map((s, i) => [s, i]));
@@ -55,7 +55,7 @@ export function Timeline({ result, player, speakers, names, called, peaks }: Tim
     lanesCanvas = useRef<HTMLCanvasElement>(null),
     head = useRef<HTMLDivElement>(null);
   const surfer = useRef<WaveSurfer | null>(null);
-  const [zoom, setZoom] = useState(0); // pixels per second; 0 = all of it
+  const [zoom, setZoom] = useState(0); // pixels per second; 0 = the whole recording
   const [width, setWidth] = useState(0);
   const duration = Math.max(result.audio_duration, 0.01);
   const band = useMemo(() => speechBand(result), [result]);
@@ -79,7 +79,7 @@ export function Timeline({ result, player, speakers, names, called, peaks }: Tim
     line.style.transform = `translateX(${x}px)`;
     line.hidden = x < -1 || x > live.current.width + 1;
   };
-  // However many things ask for it, a frame draws once.
+  // Several requests in a frame draw once.
   const due = useRef(0);
   const draw = () => {
     due.current ||= requestAnimationFrame(() => {
@@ -164,7 +164,7 @@ export function Timeline({ result, player, speakers, names, called, peaks }: Tim
       container: wave.current!,
       height: waveHeight,
       media: player.element,
-      peaks: [peaks ?? band], // without them it would fetch the recording to measure it
+      peaks: [peaks ?? band], // without peaks it would fetch the recording to measure them
       duration,
       cspNonce: nonce,
       hideScrollbar: true,
@@ -188,7 +188,7 @@ export function Timeline({ result, player, speakers, names, called, peaks }: Tim
       ws.on('redraw', draw),
       ws.on('zoom', draw),
       ws.on('error', () => {
-        /* the player tells of it */
+        /* the player reports it */
       }),
     ];
     const size = new ResizeObserver(() => setWidth(wave.current?.clientWidth ?? 0));
@@ -205,7 +205,7 @@ export function Timeline({ result, player, speakers, names, called, peaks }: Tim
   const source = player.source.value;
   useEffect(() => {
     surfer.current?.load(player.src, [peaks ?? band], duration).catch(() => {
-      /* superseded, or the player tells of it */
+      /* superseded, or the player reports it */
     });
   }, [source, band, peaks]);
 
@@ -215,7 +215,7 @@ export function Timeline({ result, player, speakers, names, called, peaks }: Tim
       surfer.current?.zoom(zoom);
     } catch {
       surfer.current?.setOptions({ minPxPerSec: zoom });
-    } // what is being loaded is drawn with it
+    } // a recording that is being loaded is drawn with the new zoom
     draw();
   }, [zoom, width]);
   useEffect(() => draw(), [lanes, scale, width]);

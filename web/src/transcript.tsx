@@ -1,4 +1,4 @@
-// The text: speakers in their colors, the word that is being said, search.
+// The text: speakers in their colors, the current word, search.
 import { useComputed, useSignalEffect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
@@ -11,7 +11,7 @@ import { clock, t, when } from './texts';
 import { voice } from './theme';
 import { VirtualList, type ListHandle } from './virtuallist';
 
-/** Words that the recogniser gave less probability than this are marked. */
+/** Words with a lower probability are marked. */
 const doubtful = 0.5;
 
 interface Place {
@@ -19,7 +19,7 @@ interface Place {
   word: number;
 }
 
-/** placeAt finds the segment and word of a time; -1 where there is none. */
+/** placeAt returns the segment and word at a time; -1 if there is none. */
 export function placeAt(segments: readonly Segment[], time: number): Place {
   const segment = indexAt(segments, time);
   if (segment < 0 || time > segments[segment].end + 0.3) return { segment: -1, word: -1 };
@@ -53,7 +53,7 @@ export interface TranscriptProps {
   original: Result;
   log: readonly Entry[];
   change: (to: Change) => void;
-  /** undo takes the last correction back, where there is one. */
+  /** undo reverts the last correction, if there is one. */
   undo?: () => void;
 }
 
@@ -117,7 +117,7 @@ export function Transcript(props: TranscriptProps) {
     const from = Math.max(
       0,
       found.findIndex((h) => segments[h.segment].end > time),
-    ); // the first from here on, or of all
+    ); // the first hit from here on, or else of all
     setChosen(from);
     if (found.length) list.current?.show(found[from].segment);
   };
@@ -134,7 +134,7 @@ export function Transcript(props: TranscriptProps) {
 
   /** correct changes a row. */
   const correct = (i: number, to: Change) => onRow(segments[i], to, segments[i + 1]).forEach(props.change);
-  /** stay puts the focus on the button of a row, once it is there. */
+  /** stay focuses the button of a row once the row is drawn. */
   const stay = (i: number) => {
     list.current?.show(i, 'auto');
     setTimeout(() => all.current?.querySelector<HTMLElement>(`[data-segment="${i}"] button.edit`)?.focus());
@@ -155,7 +155,7 @@ export function Transcript(props: TranscriptProps) {
     else return;
     e.preventDefault();
   };
-  /** ended takes over what the editor of a row was left with. */
+  /** ended applies the result of a row's editor. */
   const ended = (i: number, edit: Edit) => {
     const s = segments[i];
     if (edit.typed) back.current = i;
@@ -320,7 +320,7 @@ export function Transcript(props: TranscriptProps) {
   );
 }
 
-/** whoMade tells who made a change, and when; the service says so. */
+/** whoMade returns who made a change and when, if the service states it. */
 const whoMade = (e: Entry | undefined) => e?.author && e.made_at && `${e.author}, ${when(e.made_at)}`;
 
 /** newSpeaker names a speaker whom a result does not have. */
@@ -330,19 +330,19 @@ function newSpeaker(speakers: readonly string[]): string {
   return `SPEAKER_${n}`;
 }
 
-/** An Edit is what an editor was left with. */
+/** An Edit is the result of an editor. */
 interface Edit {
   text?: string;
   /** then is a further change. */
   then?: Change;
-  /** typed says that a key or a button of the editor ended it. */
+  /** typed is true if a key or a button of the editor ended it. */
   typed: boolean;
 }
 
 interface EditorProps {
   s: Row;
   last: boolean;
-  /** caret is where in the text the cursor is at first. */
+  /** caret is the first position of the cursor in the text. */
   caret?: number;
   speakers: string[];
   names: (s: string) => string;

@@ -1,4 +1,4 @@
-// What the account used, by month or day.
+// The account's usage by month or day.
 import { useEffect, useState } from 'preact/hooks';
 import { api, login, plainly, type Usage, type UsageGroup, type UsageQuery } from './api';
 import { save } from './formats';
@@ -19,7 +19,7 @@ const kinds: Record<string, TextKey> = {
 };
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** UsageSection shows the usage; free leaves the money out, balance makes it ask again. */
+/** UsageSection shows the usage; free omits the money; a change of balance fetches the usage again. */
 export function UsageSection({ free, balance }: { free: boolean; balance?: number }) {
   const [period, setPeriod] = useState<UsageQuery['period']>('month');
   const [by, setBy] = useState<UsageGroup[]>(['kind']);
@@ -41,7 +41,7 @@ export function UsageSection({ free, balance }: { free: boolean; balance?: numbe
       current = false;
     };
   }, [period, by, balance]);
-  const byKey = by.includes('key') && !!login.value && 'token' in login.value; // who has no password sees ids
+  const byKey = by.includes('key') && !!login.value && 'token' in login.value; // without a password only ids are shown
   useEffect(() => {
     if (!byKey) return;
     let current = true;

@@ -16,17 +16,17 @@ const data = JSON.parse(document.getElementById('data')!.textContent!) as {
   result: Result;
   peaks?: string;
   audioType?: string;
-  /** files are those that the command wrote of the result. */
+  /** files are the files that the command wrote for the result. */
   files: Partial<Record<GivenFormat, string>>;
 };
 const peaks = data.peaks ? peaksOf(bytesOf(data.peaks)) : undefined;
 
 /** audio is the embedded recording, once it has been unpacked. */
 const audio = signal<Blob | undefined>(undefined);
-/** unpacking says that there is a recording and that it is not yet ready. */
+/** unpacking is true while the embedded recording is not yet ready. */
 const unpacking = signal(!!data.audioType);
 
-/** unpack makes the embedded text a recording that can be played and sought in, piece by piece: hours of it are tens of megabytes. */
+/** unpack decodes the embedded recording piece by piece into one that can be played and sought in: hours take tens of megabytes. */
 async function unpack(): Promise<void> {
   const text = document.getElementById('audio')!.textContent!,
     parts: BlobPart[] = [],

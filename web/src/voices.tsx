@@ -1,10 +1,10 @@
-// Voices that the account knows by name: remembered from a result, listed, forgotten.
+// The account's known voices: saved from a result, listed, deleted.
 import { useEffect, useState } from 'preact/hooks';
 import { api, plainly, type KnownVoice } from './api';
 import type { Result } from './result';
 import { t, when } from './texts';
 
-/** Remember takes a speaker's voice from a task into the account. Nothing is sent before the consent is ticked. */
+/** Remember saves a speaker's voice from a task in the account. Nothing is sent before the consent is ticked. */
 export function Remember({
   task,
   result,
@@ -35,7 +35,7 @@ export function Remember({
   const choose = (to: string) => {
     setSpeaker(to);
     setTyped(null);
-    setConsent(false); // it was another person's
+    setConsent(false); // the consent was another person's
     setDone('');
   };
   const send = async (what: () => Promise<unknown>, told: string) => {
@@ -106,7 +106,7 @@ export function Remember({
   );
 }
 
-/** Voices lists the voices of the account, and forgets them. */
+/** Voices lists the account's voices and deletes them. */
 export function Voices() {
   const [list, setList] = useState<KnownVoice[]>([]);
   const [problem, setProblem] = useState('');

@@ -1,6 +1,6 @@
 // A recording as a WAV file.
 
-/** wavOf makes a file of samples with 16 bits, one channel. */
+/** wavOf returns 16-bit samples of one channel as a WAV file. */
 export function wavOf(pieces: Int16Array<ArrayBuffer>[], rate: number, name: string): File {
   const bytes = pieces.reduce((n, p) => n + p.byteLength, 0),
     head = new DataView(new ArrayBuffer(44));

@@ -1,9 +1,9 @@
-// How far the work on a recording is.
+// The progress of a recording.
 import type { Task } from './api';
 import type { TaskState } from './follow';
 import { t, type TextKey } from './texts';
 
-/** The stages of a run, with what the reader is told of them. */
+/** The stages of a run, with their texts for the reader. */
 const stages: Record<string, TextKey> = {
   decode: 'stageDecode',
   vad: 'stageSpeech',
@@ -18,7 +18,7 @@ const stages: Record<string, TextKey> = {
 export const queued = (task: Task, state?: TaskState | null) =>
   state?.status === 'processing' && state.stage === null && task.audio_filename !== 'live.wav';
 
-/** Working shows what is being done and how much of all is done, as far as the service tells. */
+/** Working shows the stage and the progress, if the service reports them. */
 export function Working({ state }: { state?: TaskState | null }) {
   if (!state?.stage || state.percent === null) return <progress aria-label={t('processing')} />;
   const stage = t(stages[state.stage] ?? 'processing');

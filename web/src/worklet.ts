@@ -6,7 +6,7 @@ declare function registerProcessor(name: string, of: new (options: AudioWorkletN
 
 /** Recorder posts pieces of 16-bit samples; a message makes it post the rest, then null. */
 class Recorder extends AudioWorkletProcessor {
-  /** each is how many samples become one. */
+  /** each is the number of input samples for an output sample. */
   private readonly each: number;
   private piece: Int16Array<ArrayBuffer>;
   private filled = 0;
@@ -30,7 +30,7 @@ class Recorder extends AudioWorkletProcessor {
     if (filled) this.port.postMessage(filled < piece.length ? piece.slice(0, filled) : piece);
   }
 
-  /** process takes what came; there are no channels while no microphone is connected. */
+  /** process handles a block of input, which has no channels while no microphone is connected. */
   process([channels]: Float32Array[][]): boolean {
     for (let i = 0; i < (channels[0]?.length ?? 0); i++) {
       for (const c of channels) this.sum += c[i] / channels.length;

@@ -1,4 +1,4 @@
-// The recordings: those being sent, worked on, ready, failed.
+// The recordings that are being sent or processed, are done, or failed.
 import { useEffect, useState } from 'preact/hooks';
 import { api, Failure, plainly, type Task } from './api';
 import { languageName } from './languages';
@@ -93,10 +93,10 @@ export function Worklist() {
   );
 }
 
-/** announce tells a screen reader how the newest recording stands. */
+/** announce is the newest recording's state, for screen readers. */
 const announce = (tasks: Task[]) => (tasks.length ? `${tasks[0].audio_filename}: ${stateText(tasks[0])}` : '');
 
-/** reasonFor is the error message of a task that failed, once it is known. */
+/** reasonFor returns the error message of a failed task, once it is known. */
 const reasonFor = (task: Task) => reasons.value[task.id + task.updated_at];
 
 function stateText(task: Task): string {
@@ -141,7 +141,7 @@ function UploadRow({ u }: { u: Upload }) {
   );
 }
 
-/** factsOf are length, language, speakers and price of a finished recording, as far as they are known. */
+/** factsOf lists length, language, speakers and price of a finished recording, if known. */
 function factsOf(task: Task): string[] {
   const facts: string[] = [];
   if (task.audio_duration !== undefined) facts.push(clock(task.audio_duration));

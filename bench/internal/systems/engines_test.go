@@ -66,7 +66,7 @@ func TestServer(t *testing.T) {
 	})
 	res, cost, err := s.Transcribe(t.Context(), recording(t))
 	require.NoError(t, err)
-	assert.Equal(t, "Hello.", said(res))
+	assert.Equal(t, "Hello.", text(res))
 	assert.Positive(t, cost.Wall)
 	assert.Equal(t, int32(3), asked.Load(), "busy, without times, as text")
 	assert.NotContains(t, s.Identity(), "secret")
@@ -147,7 +147,7 @@ func TestCommand(t *testing.T) {
 		if err != nil {
 			return "", cost, err
 		}
-		return said(res), cost, nil
+		return text(res), cost, nil
 	}
 	text, cost, err := run(`sh -c 'cat "$0"; echo " and" more' {file}`, time.Minute)
 	require.NoError(t, err)
@@ -205,7 +205,7 @@ func TestFiles(t *testing.T) {
 		for i, it := range items {
 			res, cost, err := f.Transcribe(t.Context(), it)
 			require.NoError(t, err, path)
-			assert.Equal(t, want[i], said(res), path)
+			assert.Equal(t, want[i], text(res), path)
 			assert.Equal(t, path == folder && i == 0, len(res.DiarizeSegments) > 0 && len(res.Segments) > 0 && res.Segments[0].Speaker == "", path)
 			if strings.HasSuffix(path, "rows.jsonl") && i == 1 {
 				assert.Equal(t, Cost{Audio: 4, Wall: 2}, cost)

@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { outside.Main(m) }
 
-// said returns the texts of a result's segments.
-func said(res *otograph.Result) string {
+// text returns the texts of a result's segments.
+func text(res *otograph.Result) string {
 	var out []string
 	for _, s := range res.Segments {
 		out = append(out, s.Text)
@@ -55,7 +55,7 @@ func TestParse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			res, err := parse([]byte(c.output), "x/a.wav")
 			require.NoError(t, err)
-			assert.Equal(t, c.text, said(res))
+			assert.Equal(t, c.text, text(res))
 			words := 0
 			for _, s := range res.Segments {
 				words += len(s.Words)

@@ -30,7 +30,7 @@ func TestPartsOfTranscripts(t *testing.T) {
 	for i, want := range []string{"one", "two", "three"} {
 		res, _, err := e.Transcribe(t.Context(), items[i])
 		require.NoError(t, err)
-		assert.Equal(t, want, said(res))
+		assert.Equal(t, want, text(res))
 	}
 	_, _, err = e.Transcribe(t.Context(), items[3])
 	require.ErrorIs(t, err, os.ErrNotExist)

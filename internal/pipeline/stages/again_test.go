@@ -41,7 +41,7 @@ func TestCascadeAddsNoWordsToSilence(t *testing.T) {
 	s := open(t)
 	s.Cascade = 1
 	said := []asr.Segment{sentence(1, 2, "guess", 0.4), sentence(3, 4, "another guess", 0.4)}
-	for name, src := range nothingSaid(t) {
+	for name, src := range withoutSpeech(t) {
 		pcm, err := audio.Open(t.Context(), src, audio.Options{})
 		require.NoError(t, err)
 		defer pcm.Close()
@@ -58,8 +58,8 @@ func TestCascadeAddsNoWordsToSilence(t *testing.T) {
 	}
 }
 
-// nothingSaid returns recordings of silence, noise and music.
-func nothingSaid(t *testing.T) map[string]audio.Source {
+// withoutSpeech returns recordings of silence, noise and music.
+func withoutSpeech(t *testing.T) map[string]audio.Source {
 	r := rand.New(rand.NewPCG(30, 3))
 	noise := make([]float32, 5*audio.SampleRate)
 	for i := range noise {

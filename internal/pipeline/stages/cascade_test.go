@@ -62,7 +62,7 @@ func TestDoubtStaysInItsSpeech(t *testing.T) {
 	assert.InDelta(t, 3.1, end, 1e-3)
 }
 
-func TestReplaced(t *testing.T) {
+func TestReplace(t *testing.T) {
 	old := []asr.Segment{
 		sentence(0, 2, "sure", 0.9), sentence(3, 4, "guess", 0.4), sentence(5, 6, "another guess", 0.5), sentence(8, 9, "deutsch", 0.9),
 		sentence(10, 11, "lost", 0.1),
@@ -100,10 +100,10 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestReplacedStaysInItsRun checks that no word is duplicated and none covers a
+// TestReplaceKeepsRunsApart checks that no word is duplicated and none covers a
 // segment between runs. The standard tier decodes all runs together, so its
 // sentences may continue from one run to the next.
-func TestReplacedStaysInItsRun(t *testing.T) {
+func TestReplaceKeepsRunsApart(t *testing.T) {
 	old := []asr.Segment{
 		sentence(0, 1, "guess", 0.4), sentence(1.2, 1.8, "sure", 0.95), sentence(2, 3, "another guess", 0.4), sentence(5, 6, "a third", 0.4),
 	}
@@ -121,9 +121,9 @@ func TestReplacedStaysInItsRun(t *testing.T) {
 	assert.Zero(t, n)
 }
 
-// TestReplacedByAnotherLanguage checks that confidences decide if the new text
+// TestReplaceByAnotherLanguage checks that confidences decide if the new text
 // is also detected as another language.
-func TestReplacedByAnotherLanguage(t *testing.T) {
+func TestReplaceByAnotherLanguage(t *testing.T) {
 	const said = "Wo kann ich eine Fahrkarte für den Zug nach London kaufen?"
 	old := []asr.Segment{sentence(0, 3, said, 0.9)}
 	list := []doubt{{0, 1, []audio.Span{span(0, 3)}, "de"}}
@@ -140,9 +140,9 @@ func (h hears) DetectLanguage(_ context.Context, _ *audio.PCM, speech []audio.Sp
 	return h[speech[0].Start/audio.SampleRate], 1, nil
 }
 
-// TestHeardOtherwise checks that a text stays if its sound is in the same
+// TestSpokenOtherwise checks that a text stays if its sound is in the same
 // language.
-func TestHeardOtherwise(t *testing.T) {
+func TestSpokenOtherwise(t *testing.T) {
 	list := []doubt{
 		{0, 1, []audio.Span{span(0, 1)}, ""},
 		{1, 2, []audio.Span{span(1, 2)}, "de"},

@@ -20,7 +20,7 @@ func markDoubtful(s *Speech, t *asr.Transcript) {
 		for k := range t.Segments[i].Words {
 			w := &t.Segments[i].Words[k]
 			silent, known := s.Silence(w.Start, w.End)
-			w.Doubtful = known && silent > mostSilent && w.Heard != nil && *w.Heard < minEvidence
+			w.Doubtful = known && silent > mostSilent && w.Evidence != nil && *w.Evidence < minEvidence
 		}
 	}
 }

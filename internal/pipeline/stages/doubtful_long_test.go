@@ -83,8 +83,8 @@ func rms(samples []float32) float64 {
 	return math.Sqrt(sum / float64(max(len(samples), 1)))
 }
 
-// heardBy is a recording with the standard tier's transcript.
-type heardBy struct {
+// transcribed is a recording with the standard tier's transcript.
+type transcribed struct {
 	stages Stages
 	pcm    *audio.PCM
 	speech *Speech
@@ -92,11 +92,11 @@ type heardBy struct {
 }
 
 // transcribe runs the standard tier, with words, over samples.
-func (d *doubtTrial) transcribe(samples []float32, language string, o spec.Options) heardBy {
+func (d *doubtTrial) transcribe(samples []float32, language string, o spec.Options) transcribed {
 	o.Optimize, o.EnableDiarize, o.EnableAudioEvents, o.ASRLanguage = new(false), new(false), new(false), &language
 	opt, err := o.Effective()
 	require.NoError(d, err)
-	h := heardBy{stages: *d.base}
+	h := transcribed{stages: *d.base}
 	h.stages.Options = opt
 	h.pcm, err = audio.Open(d.Context(), audio.Raw(samples, audio.SampleRate, 1), audio.Options{})
 	require.NoError(d, err)
@@ -110,7 +110,7 @@ func (d *doubtTrial) transcribe(samples []float32, language string, o spec.Optio
 }
 
 // lay aligns the words of another recording and judges them.
-func (d *doubtTrial) lay(h heardBy, t *asr.Transcript) {
+func (d *doubtTrial) lay(h transcribed, t *asr.Transcript) {
 	opt := asr.Options{Language: t.Language, WordTimestamps: true}
 	model := h.stages.companion(d.Context(), spec.TierStandard, opt)
 	require.NotNil(d, model)
@@ -120,7 +120,7 @@ func (d *doubtTrial) lay(h heardBy, t *asr.Transcript) {
 
 // count adds the words of a transcript to a condition. wrong reports which of
 // them are not in the recording.
-func (d *doubtTrial) count(condition string, h heardBy, t *asr.Transcript, right func(i int) bool) {
+func (d *doubtTrial) count(condition string, h transcribed, t *asr.Transcript, right func(i int) bool) {
 	c := d.counts[condition]
 	if c == nil {
 		c = new([2][2]int)
@@ -140,12 +140,12 @@ func (d *doubtTrial) count(condition string, h heardBy, t *asr.Transcript, right
 				c[k][1]++
 			}
 			if d.dump != nil {
-				heard := -1.0
-				if w.Heard != nil {
-					heard = *w.Heard
+				evidence := -1.0
+				if w.Evidence != nil {
+					evidence = *w.Evidence
 				}
 				silent, _ := h.speech.Silence(w.Start, w.End)
-				fmt.Fprintf(d.dump, "%s\t%d\t%.5f\t%.5f\t%.4f\t%s\n", condition, k, w.Probability, heard, 1-silent, w.Text)
+				fmt.Fprintf(d.dump, "%s\t%d\t%.5f\t%.5f\t%.4f\t%s\n", condition, k, w.Probability, evidence, 1-silent, w.Text)
 			}
 		}
 	}
@@ -233,7 +233,7 @@ func (d *doubtTrial) inSpeech(kind string, snr float64) {
 }
 
 // nowhere aligns the words of a recording with sounds that contain no speech.
-func (d *doubtTrial) nowhere(h heardBy) {
+func (d *doubtTrial) nowhere(h transcribed) {
 	if len(d.others) == 0 {
 		return
 	}

@@ -15,23 +15,23 @@ func TestDoubtNeedsBothModels(t *testing.T) {
 	for i := range probs {
 		probs[i] = []float32{0.1, 0.3}[i/32]
 	}
-	heard := &Speech{Probabilities: coarse(probs)}
+	speech := &Speech{Probabilities: coarse(probs)}
 	for _, test := range []struct {
 		name       string
 		speech     *Speech
 		start, end float64
-		heard      *float64
+		evidence   *float64
 		want       bool
 	}{
-		{"neither hears it", heard, 0.1, 0.6, new(0.01), true},
-		{"not spoken at all", heard, 0.1, 0.6, new(0.0), true},
-		{"the detector hears speech", heard, 1.1, 1.6, new(0.0), false},
-		{"the model finds the word", heard, 0.1, 0.6, new(0.03), false},
-		{"it can't be spelled", heard, 0.1, 0.6, nil, false},
-		{"after the detector's last window", heard, 3, 4, new(0.0), false},
+		{"neither hears it", speech, 0.1, 0.6, new(0.01), true},
+		{"not spoken at all", speech, 0.1, 0.6, new(0.0), true},
+		{"the detector hears speech", speech, 1.1, 1.6, new(0.0), false},
+		{"the model finds the word", speech, 0.1, 0.6, new(0.03), false},
+		{"it can't be spelled", speech, 0.1, 0.6, nil, false},
+		{"after the detector's last window", speech, 3, 4, new(0.0), false},
 		{"no probabilities of the detector", &Speech{}, 0.1, 0.6, new(0.0), false},
 	} {
-		text := &asr.Transcript{Segments: []asr.Segment{{Words: []asr.Word{{Start: test.start, End: test.end, Heard: test.heard}}}}}
+		text := &asr.Transcript{Segments: []asr.Segment{{Words: []asr.Word{{Start: test.start, End: test.end, Evidence: test.evidence}}}}}
 		markDoubtful(test.speech, text)
 		assert.Equal(t, test.want, text.Segments[0].Words[0].Doubtful, test.name)
 	}

@@ -61,10 +61,10 @@ func reject(s *Speech, t *asr.Transcript) {
 	t.Segments = nil
 }
 
-// A recognizer may put the first words of a sentence into a spot of noise
-// before it: a segment that is at most noSpeechSeconds long, ends inside the
-// sentence, is spotPause seconds before the rest, and during which the
-// detector's probability of silence is above noSpeechSilence, in all of the spot.
+// spotPause is the least pause, in seconds, between a spot of noise and the
+// sentence whose first words a recognizer put there. Such a segment is at most
+// noSpeechSeconds long, ends inside the sentence, and the detector's probability
+// of silence is above noSpeechSilence during all of the spot.
 const spotPause = 2.0
 
 // spot reports whether a segment lies in a spot of noise, unless the text after

@@ -17,7 +17,7 @@ import (
 // Watch monitors a run's stages: their time, progress and checkpoints.
 type Watch struct {
 	Progress
-	// Checkpoints store stages' results, one call at a time; nil none.
+	// Checkpoints store stages' results, one call at a time; nil stores none.
 	Checkpoints interface {
 		Load(ctx context.Context, stage string) ([]byte, error)
 		Save(ctx context.Context, stage string, data []byte) error

@@ -76,8 +76,8 @@ const (
 	envSupervisor = "OTOGRAPH_SUPERVISOR_ID"
 )
 
-// Self returns the names that a supervisor gave to this process and itself; a
-// new name and "" without one.
+// Self returns the names that a supervisor gave to this process and to itself.
+// Without a supervisor they are a new name and "".
 func Self() (id, supervisor string) {
 	return cmp.Or(os.Getenv(envWorker), uuid.NewString()), os.Getenv(envSupervisor)
 }

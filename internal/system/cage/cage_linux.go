@@ -18,7 +18,7 @@ import (
 // order is the launcher's only argument.
 type order struct {
 	Spec      Spec
-	Signature string // see isOrder
+	Signature string // always signature: tells an order from other arguments
 }
 
 const signature = "otograph cage 1"

@@ -88,7 +88,7 @@ func TestMigrationsExpand(t *testing.T) {
 	}
 }
 
-func TestNonExpandingStatementsAreFound(t *testing.T) {
+func TestNonExpandingStatementsAreDetected(t *testing.T) {
 	for statement, ok := range map[string]bool{
 		"CREATE TABLE a (id text PRIMARY KEY); CREATE INDEX i ON a (id); CREATE INDEX j ON tasks (id)":  true,
 		"CREATE TABLE a (id text, UNIQUE (id)); CREATE UNIQUE INDEX i ON a (id); UPDATE a SET id = 'x'": true,

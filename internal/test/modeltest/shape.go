@@ -75,8 +75,8 @@ const (
 	// A word is recognized if at least this share of its embedding's full
 	// strength is found.
 	known = 0.4
-	// answer is the strength of the successor's logit, and stop the last
-	// mark's.
+	// answer is the strength of the next word's logit, and stop that of the
+	// end mark.
 	answer, stop = 40, 40
 	// alike is the part of a variant's embedding that all variants of a word
 	// share.
@@ -408,7 +408,7 @@ func (m *modelWriter) succeed(name string, n int, small float64) {
 	last := len(m.steps) - 2 // <|30.00|>, followed by the end of text, which has no successor
 	answers := make([][]float32, last+1)
 	for k := range answers {
-		answers[k] = m.said(k+1, n)
+		answers[k] = m.variants(k+1, n)
 	}
 	m.feed(name+".0", n, 4*n, m.noise(1/root).first(func(i int, v []float32) {
 		switch {
@@ -453,9 +453,9 @@ func (m *modelWriter) direction(seed uint64, v []float32) {
 	}
 }
 
-// said returns the direction that gives the variants of a step their
+// variants returns the direction that gives the variants of a step their
 // probabilities.
-func (m *modelWriter) said(step, n int) []float32 {
+func (m *modelWriter) variants(step, n int) []float32 {
 	v, own := make([]float32, n), make([]float32, n)
 	m.meaning(step, v)
 	if len(m.steps[step].tokens) > 1 {

@@ -139,8 +139,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// TestFoundSeeds runs the histories that once failed.
-func TestFoundSeeds(t *testing.T) {
+// TestSeedsThatFailed runs the histories that once failed.
+func TestSeedsThatFailed(t *testing.T) {
 	for _, seed := range []uint64{
 		20261124189, // downloads that wait for their account's money in another lane
 		20261130634, // a request that is repeated after all other tasks have ended

@@ -227,7 +227,7 @@ func (w *world) settle() {
 	}
 }
 
-// resume undoes the operators' commands, some of them only now.
+// resume undoes the operators' commands that are still in force.
 func (w *world) resume() {
 	for _, lane := range []string{queue.LaneFetch, queue.LaneTasks, queue.LaneBatch} {
 		w.must(w.observer.Queue().SetPaused(context.Background(), lane, false))

@@ -168,6 +168,9 @@ func (w *worker) fill() error {
 			return err
 		}
 		o := &opened{i: i, job: w.jobs[i]}
+		if f := o.job.finder; f != nil {
+			o.job.window, o.job.echoes = f.Distinct(o.job.window, o.job.pcm)
+		}
 		var err error
 		if o.window, err = w.cpu.encoded(o.job, w.threads+w.idle, w.stop); err != nil {
 			return err

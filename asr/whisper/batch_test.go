@@ -2,6 +2,7 @@ package whisper
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/engine/decode"
 )
 
 func TestWindowsEach(t *testing.T) {
@@ -158,6 +160,44 @@ func TestFirstSentence(t *testing.T) {
 	want, err := e.Transcribe(t.Context(), pcm, speech, o)
 	require.NoError(t, err)
 	assert.Equal(t, want, got, "whether somebody waits or not")
+}
+
+// TestRepeatedSoundIsFoundAsWindowsOpen: the first sentences do not wait for the
+// search for repeated sound in later windows.
+func TestRepeatedSoundIsFoundAsWindowsOpen(t *testing.T) {
+	e := openWindows(t, buildModel(testHeader, say(0.0, " Alpha", " beta", ".", 4)), 6, Options{})
+	const windows = 4
+	r := rand.New(rand.NewPCG(1, 2))
+	x := make([]float32, 30*windows*second)
+	for i := range windows {
+		at := x[30*i*second:]
+		for k := range 2 * second {
+			at[k] = float32(r.NormFloat64())
+		}
+		copy(at[5*second/2:9*second/2], at)
+	}
+	pcm := audio.FromSamples(x)
+	_, speech := far(windows, 0, 2, 2.5, 4.5)
+	packed := decode.Pack(speech, pcm, e.packing)
+	require.Len(t, packed, windows)
+	o := greedy()
+	o.Settled = func([]asr.Segment) {}
+	tk, finder, jobs := &task{opt: o, language: "en"}, new(decode.Finder), make([]*job, windows)
+	for i := range jobs {
+		jobs[i] = e.textJob(pcm, packed[i], textPlan{t: tk, language: "en"})
+		jobs[i].finder = finder
+	}
+	closed := 0
+	require.NoError(t, e.decode(t.Context(), jobs, o, func(i int) {
+		assert.Equal(t, closed, i)
+		closed++
+		assert.NotEmpty(t, jobs[i].echoes)
+		assert.Less(t, jobs[i].window.Len(), packed[i].Len())
+		for _, later := range jobs[closed:] {
+			assert.Empty(t, later.echoes)
+		}
+	}))
+	assert.Equal(t, windows, closed)
 }
 
 // TestSentencesComeWindowByWindow: sentences come while later windows are

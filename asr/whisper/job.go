@@ -20,12 +20,14 @@ type vocabulary interface {
 type job struct {
 	pcm    *audio.PCM
 	window decode.Window
-	rows   int     // the most beams or samples of any of its searches
-	keep   bool    // the encoded window will be needed again
-	brief  bool    // it is encoded with little silence after its sound
-	whole  bool    // it is encoded with all silence after its sound
-	patch  bool    // it repairs a text: a doubtful one is not decoded again
-	draft  []int32 // a likely text, for a search with one beam
+	rows   int            // the most beams or samples of any of its searches
+	keep   bool           // the encoded window will be needed again
+	brief  bool           // it is encoded with little silence after its sound
+	whole  bool           // it is encoded with all silence after its sound
+	patch  bool           // it repairs a text: a doubtful one is not decoded again
+	draft  []int32        // a likely text, for a search with one beam
+	finder *decode.Finder // removes repeated sound from the window before it is encoded; nil keeps it
+	echoes []decode.Echo  // the removed sound
 	plan   plan
 	stats  asr.Stats // the work done, counted
 }

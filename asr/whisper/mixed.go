@@ -87,6 +87,9 @@ func (e *Engine) divide(ctx context.Context, pcm *audio.PCM, w decode.Window, r 
 	if failed || len(parts) == 0 || err != nil {
 		return nil, err
 	}
+	for i := range parts {
+		parts[i].result.echoes = r.echoes
+	}
 	parts[0].result.stats.Add(r.stats)
 	parts[0].result.stats.Windows--
 	return parts, nil

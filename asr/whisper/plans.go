@@ -27,13 +27,6 @@ type task struct {
 	speech   []audio.Span // of the whole recording
 	initial  []int32      // tokens of the initial prompt
 	names    []name       // among the hotwords
-	echoes   []decode.Echo
-}
-
-// text returns a window's words without loops, with the words of echoes.
-func (t *task) text(r result) []decode.Word {
-	words, _ := decode.Unloop(r.words)
-	return decode.Repeat(words, t.echoes)
 }
 
 // request returns the first search of a window in the given language.
@@ -59,7 +52,7 @@ func (t *task) quiet() float64 {
 type textPlan struct {
 	v        vocabulary
 	t        *task
-	window   decode.Window
+	job      *job
 	language string
 	others   []string
 	prompt   []int32
@@ -86,7 +79,7 @@ func (p *textPlan) next(f *outcome) *request {
 		if p.spoken == p.language && f.languages != nil {
 			p.sure = f.languages[p.language]
 		}
-		if len(p.prompt) > 0 && doubtful(p.v, p.window, f.attempt) {
+		if len(p.prompt) > 0 && doubtful(p.v, p.job.window, f.attempt) {
 			p.unprompted++
 			return p.t.request(p.spoken, nil)
 		}

@@ -69,6 +69,13 @@ type result struct {
 	noSpeech float64           // the probability of no speech
 	bare     []bare            // speech that the text leaves without words
 	tried    bool              // some of it has been decoded again
+	echoes   []decode.Echo     // sound removed from the window
+}
+
+// spoken returns the words without loops, with the words of echoes.
+func (r *result) spoken() []decode.Word {
+	words, _ := decode.Unloop(r.words)
+	return decode.Repeat(words, r.echoes)
 }
 
 // settle reads the words of a window's decode, unless they are discarded.

@@ -43,7 +43,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	if len(windows) == 0 {
 		return transcript, context.Cause(ctx)
 	}
-	t := &task{opt: opt, language: language, others: e.others(opt.Languages), speech: speech, echoes: decode.Distinct(windows, pcm)}
+	t := &task{opt: opt, language: language, others: e.others(opt.Languages), speech: speech}
 	if opt.InitialPrompt != "" && !e.model.NoPrompts {
 		t.initial = e.cpu.Tokenize(" " + opt.InitialPrompt)
 	}
@@ -60,7 +60,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	}
 	var words []decode.Word
 	for _, r := range results {
-		words = append(words, t.text(r)...)
+		words = append(words, r.spoken()...)
 		transcript.Stats.Add(r.stats)
 	}
 	decode.Settle(words, speech)
@@ -71,7 +71,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 // all decodes the windows, divides those with several languages and returns the
 // windows and their results in order, and the encoder passes left for repairs.
 func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Window, t *task) (divided []decode.Window, results []result, left int, err error) {
-	p := progress{task: t, opt: t.opt, windows: windows, parts: make([][]part, len(windows)), ready: make([]bool, len(windows)), unasked: len(windows) + passagesMore}
+	p := progress{opt: t.opt, windows: windows, parts: make([][]part, len(windows)), ready: make([]bool, len(windows)), unasked: len(windows) + passagesMore}
 	alone := *t // in the place of the worker that decoded the window
 	alone.opt.Parallel, alone.opt.Settled = 1, nil
 	p.mend = func(w *part) (err error) {
@@ -97,12 +97,13 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Windo
 	for _, w := range windows {
 		p.total += w.SpeechSeconds()
 	}
-	jobs := make([]*job, len(windows))
+	jobs, finder := make([]*job, len(windows)), new(decode.Finder)
 	for i := range jobs {
 		jobs[i] = e.textJob(pcm, windows[i], textPlan{t: t, language: t.language, others: t.others, prompt: e.prompt(t)})
+		jobs[i].finder = finder
 	}
 	err = e.decode(ctx, jobs, t.opt, func(i int) {
-		p.parts[i] = []part{{window: windows[i], result: e.conclude(jobs[i], t)}}
+		p.parts[i] = []part{{window: jobs[i].window, result: e.conclude(jobs[i], t)}}
 		jobs[i] = nil
 		p.add(i)
 	})
@@ -118,14 +119,14 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Windo
 
 // textJob returns the job that decodes a window's text by a plan.
 func (e *Engine) textJob(pcm *audio.PCM, w decode.Window, p textPlan) *job {
-	p.v, p.window = e.cpu, w
-	return &job{pcm: pcm, window: w, rows: p.t.request(p.language, nil).width(), plan: &p}
+	p.v, p.job = e.cpu, &job{pcm: pcm, window: w, rows: p.t.request(p.language, nil).width(), plan: &p}
+	return p.job
 }
 
 // conclude reads the result of a window's job.
 func (e *Engine) conclude(j *job, t *task) result {
 	plan := j.plan.(*textPlan)
-	r := result{attempt: plan.best.attempt, language: plan.spoken, sure: plan.sure, noSpeech: plan.best.noSpeech, stats: j.stats}
+	r := result{attempt: plan.best.attempt, language: plan.spoken, sure: plan.sure, noSpeech: plan.best.noSpeech, stats: j.stats, echoes: j.echoes}
 	r.stats.Windows = 1
 	r.stats.Unprompted += plan.unprompted
 	e.settle(&r, t, j.window)
@@ -137,7 +138,6 @@ func (e *Engine) conclude(j *job, t *task) result {
 
 // progress reports the progress of a transcription to its caller.
 type progress struct {
-	task        *task
 	opt         asr.Options
 	windows     []decode.Window
 	parts       [][]part // of each window: one, unless it is divided
@@ -204,6 +204,6 @@ func (p *progress) pass(r result) {
 		p.sentences = nil // later words wait for the repair
 	}
 	if p.sentences != nil {
-		p.sentences.Add(p.task.text(r))
+		p.sentences.Add(r.spoken())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/floats"
@@ -37,24 +38,24 @@ type Echo struct {
 	from, to, lag float64 // seconds of the window
 }
 
-// Distinct removes the stretches from windows whose sound repeats an earlier
-// stretch of the same window, and returns them in order.
-func Distinct(windows []Window, pcm *audio.PCM) (echoes []Echo) {
+// Distinct returns a window without the stretches whose sound repeats an earlier
+// one of the window, and these stretches in order.
+func (f *Finder) Distinct(w Window, pcm *audio.PCM) (distinct Window, echoes []Echo) {
 	const seconds = float64(echoHop) / audio.SampleRate // of a frame
-	var f finder
-	for i, w := range windows {
-		list := f.copies(w, pcm)
-		for _, c := range list {
-			lag := float64(c.lag) / audio.SampleRate
-			for from, to := float64(c.from)*seconds, float64(c.to)*seconds; from < to; from += lag {
-				echoes = append(echoes, Echo{w, from, min(from+lag, to), lag})
-			}
-		}
-		for _, c := range slices.Backward(list) {
-			windows[i] = windows[i].without(c.from*echoHop, c.to*echoHop)
+	f.mu.Lock()
+	list := f.copies(w, pcm)
+	f.mu.Unlock()
+	distinct = w
+	for _, c := range slices.Backward(list) {
+		distinct = distinct.without(c.from*echoHop, c.to*echoHop)
+	}
+	for _, c := range list {
+		lag := float64(c.lag) / audio.SampleRate
+		for from, to := float64(c.from)*seconds, float64(c.to)*seconds; from < to; from += lag {
+			echoes = append(echoes, Echo{w, from, min(from+lag, to), lag})
 		}
 	}
-	return echoes
+	return distinct, echoes
 }
 
 // without returns the window without the sound between two of its samples.
@@ -91,9 +92,10 @@ func Repeat(words []Word, echoes []Echo) []Word {
 // frame after it, and the lag in samples.
 type copied struct{ from, to, lag int }
 
-// finder finds copies in one window after the other. Its memory of some 15 MB is
-// used again.
-type finder struct {
+// Finder finds repeated sound in one window after the other. Its memory of some
+// 15 MB is used again. It is safe for concurrent use.
+type Finder struct {
+	mu          sync.Mutex
 	samples     []float32
 	sound, left []float64 // the compared sound, and that without copies
 	padded      []float64
@@ -102,7 +104,7 @@ type finder struct {
 }
 
 // copies returns the stretches of a window that repeat earlier ones, in order.
-func (f *finder) copies(w Window, pcm *audio.PCM) (list []copied) {
+func (f *Finder) copies(w Window, pcm *audio.PCM) (list []copied) {
 	f.samples = w.Samples(f.samples[:0], pcm)
 	sound := f.lowSound()
 	if len(sound) <= 2*leastEcho*echoHop {
@@ -143,7 +145,7 @@ func (f *finder) copies(w Window, pcm *audio.PCM) (list []copied) {
 }
 
 // take removes a copy from the sound and returns its parts that were not taken.
-func (f *finder) take(c copied, taken []bool) (list []copied) {
+func (f *Finder) take(c copied, taken []bool) (list []copied) {
 	for i := c.from; i < c.to; i++ {
 		from := i
 		for ; i < c.to && !taken[i]; i++ {
@@ -162,7 +164,7 @@ func sized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
 // lowSound returns the sound without its lowest and highest frequencies, so that
 // hum and direct current do not correlate, and noise little.
-func (f *finder) lowSound() []float64 {
+func (f *Finder) lowSound() []float64 {
 	const mean = audio.SampleRate / 125
 	f.sound = sized(f.sound, max(len(f.samples)-mean, 0)/echoHop*echoHop)
 	var long float64 // the sum of mean samples from i on
@@ -182,7 +184,7 @@ func (f *finder) lowSound() []float64 {
 
 // autocorrelation returns the correlation of the sound left with itself at each
 // lag that leaves leastEcho frames, by echoEach samples, without normalization.
-func (f *finder) autocorrelation() []float64 {
+func (f *Finder) autocorrelation() []float64 {
 	n := len(f.left) / echoEach
 	size := 1 << bits.Len(uint(2*n-1))
 	if f.transform == nil || f.transform.Len() != size {
@@ -201,7 +203,7 @@ func (f *finder) autocorrelation() []float64 {
 }
 
 // refined returns the lag next to one at which the sound left correlates most.
-func (f *finder) refined(lag int) (best int) {
+func (f *Finder) refined(lag int) (best int) {
 	most := math.Inf(-1)
 	for l := lag - echoEach + 1; l < lag+echoEach; l++ {
 		if x := floats.Dot(f.left[l:], f.left[:len(f.left)-l]); x > most {

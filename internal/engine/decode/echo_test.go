@@ -67,17 +67,17 @@ func TestDistinct(t *testing.T) {
 				x = append(x, p...)
 			}
 			pcm := audio.FromSamples(x)
-			windows := Pack([]audio.Span{{End: len(x)}}, pcm, PackOptions{})
-			before := windows[0]
+			before := Pack([]audio.Span{{End: len(x)}}, pcm, PackOptions{})[0]
 			var lags []float64
 			removed := 0.0
-			for _, e := range Distinct(windows, pcm) {
+			distinct, echoes := new(Finder).Distinct(before, pcm)
+			for _, e := range echoes {
 				lags = append(lags, e.lag)
 				removed += e.to - e.from
 			}
 			require.InDeltaSlice(t, test.lags, lags, 0.01)
-			assert.InDelta(t, removed, float64(before.Len()-windows[0].Len())/second, 0.02)
-			assert.InDelta(t, removed, before.SpeechSeconds()-windows[0].SpeechSeconds(), 0.3)
+			assert.InDelta(t, removed, float64(before.Len()-distinct.Len())/second, 0.02)
+			assert.InDelta(t, removed, before.SpeechSeconds()-distinct.SpeechSeconds(), 0.3)
 		})
 	}
 }
@@ -93,11 +93,12 @@ func TestDistinctOfManyLags(t *testing.T) {
 	pcm := audio.FromSamples(x)
 	windows := Pack([]audio.Span{{End: len(x)}}, pcm, PackOptions{})
 	removed := 0.0
-	for _, e := range Distinct(windows, pcm) {
+	distinct, echoes := new(Finder).Distinct(windows[0], pcm)
+	for _, e := range echoes {
 		removed += e.to - e.from
 	}
 	assert.InDelta(t, 10, removed, 0.3)
-	assert.InDelta(t, 2.4, windows[0].SpeechSeconds(), 0.5)
+	assert.InDelta(t, 2.4, distinct.SpeechSeconds(), 0.5)
 }
 
 // TestRepeat: words in the original of a copy are copied with their distances,
@@ -108,8 +109,8 @@ func TestRepeat(t *testing.T) {
 	x = append(x, a...)
 	pcm := audio.FromSamples(x)
 	windows := Pack([]audio.Span{{End: 2 * second}, {Start: 5 * second, End: 9 * second}}, pcm, PackOptions{})
-	echoes := Distinct(windows, pcm)
 	require.Len(t, windows, 1)
+	_, echoes := new(Finder).Distinct(windows[0], pcm)
 	word := func(text string, start, end float64) Word {
 		return Word{Word: asr.Word{Text: text, Start: start, End: end}}
 	}

@@ -76,7 +76,7 @@ func (q *Queue) Report(ctx context.Context, worker string, p Progress) error {
 func (q *Queue) Changed(ctx context.Context) { q.config.DB.Notify(ctx, progressChannel) }
 
 // Changes returns a channel that receives after each Changed, until ctx is
-// done. On SQLite it receives changes of this process only. On both databases
+// done. On SQLite it may receive changes of this process only. On both databases
 // changes can be lost: poll occasionally as well.
 func (q *Queue) Changes(ctx context.Context) (changes <-chan struct{}, elsewhere bool) {
 	return q.config.DB.Subscribe(ctx, progressChannel), q.config.DB.Dialect() == db.Postgres

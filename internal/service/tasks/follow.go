@@ -48,7 +48,7 @@ type LiveSegments struct {
 // newest. Errors wrap ErrNotFound or ErrForbidden.
 //
 // One query serves all followed tasks of this process: after a notification,
-// and else every 100 ms on SQLite, where other processes work, or every 5 s.
+// and else every 100 ms on SQLite, or every 5 s on PostgreSQL.
 func (s *Owners) Follow(ctx context.Context, account, id string) (<-chan Snapshot, error) {
 	if _, err := s.Get(ctx, account, id); err != nil {
 		return nil, err

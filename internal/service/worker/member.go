@@ -21,7 +21,7 @@ const (
 )
 
 // defaultPoll returns the longest time between checks of an empty queue. On
-// SQLite other processes can't wake this one.
+// SQLite not every system lets other processes wake this one.
 func defaultPoll(s *tasks.Runs) time.Duration {
 	if s.Config.DB.Dialect() == db.Postgres {
 		return 5 * time.Second

@@ -45,7 +45,7 @@ type Config struct {
 
 	ID string // "" takes the environment's OTOGRAPH_WORKER_ID, else a new one
 
-	Poll      time.Duration // the longest time between checks of an empty queue; default 250 ms on SQLite, where other processes can't wake this one, 5 s on PostgreSQL
+	Poll      time.Duration // the longest time between checks of an empty queue; default 250 ms on SQLite, where other processes can't always wake this one, 5 s on PostgreSQL
 	Heartbeat time.Duration // default 5 s
 	Grace     time.Duration // time that a running task may take to finish at shutdown; default 25 s
 	// Gone, if not nil, is done when the service that started this process is

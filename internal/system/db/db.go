@@ -77,8 +77,8 @@ type Options struct {
 	Observe func(op string, took time.Duration, err error)
 	// Logger receives the log of migrations; nil discards it.
 	Logger *slog.Logger
-	// NoListen limits Subscribe to notifications of this process, even on
-	// PostgreSQL: for connections that do not support LISTEN.
+	// NoListen limits Subscribe to notifications of this process: for
+	// connections that do not support PostgreSQL's LISTEN.
 	NoListen bool
 	// Wrap, if set, wraps the pools' driver, for tests that let calls fail.
 	Wrap func(driver.Connector) driver.Connector

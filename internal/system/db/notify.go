@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"os"
 	"sync"
 	"time"
 
@@ -19,9 +20,9 @@ type listeners struct {
 }
 
 // Notify wakes the subscribers of a channel: the ones in this process and, on
-// PostgreSQL, in every process on the database. Calls during a running
-// notification lead to a single further one. A notification is a hint that may
-// be lost; the change must be in the database before.
+// PostgreSQL and on Linux, in every process on the database. Calls during a
+// running notification lead to a single further one. A notification is a hint
+// that may be lost; the change must be in the database before.
 func (d *DB) Notify(ctx context.Context, channel string) {
 	l := &d.listeners
 	l.mu.Lock()
@@ -30,6 +31,7 @@ func (d *DB) Notify(ctx context.Context, channel string) {
 	}
 	l.mu.Unlock()
 	if d.dialect != Postgres {
+		d.touch(channel)
 		return
 	}
 	l.mu.Lock()
@@ -57,8 +59,8 @@ func (d *DB) Notify(ctx context.Context, channel string) {
 }
 
 // Subscribe returns a channel that receives after each Notify, until ctx is
-// done. Several notifications may arrive as one. On PostgreSQL a separate
-// connection listens. If it breaks, it is opened again, and the channel then
+// done. Several notifications may arrive as one. On SQLite a file is watched, if
+// the system is Linux. On PostgreSQL a separate connection listens. If it breaks, it is opened again, and the channel then
 // receives once, in case a notification was missed.
 func (d *DB) Subscribe(ctx context.Context, channel string) <-chan struct{} {
 	l := &d.listeners
@@ -74,10 +76,26 @@ func (d *DB) Subscribe(ctx context.Context, channel string) <-chan struct{} {
 		defer l.mu.Unlock()
 		delete(l.subs[channel], sub)
 	})
-	if d.dialect == Postgres && !d.noListen {
+	switch {
+	case d.noListen:
+	case d.dialect == Postgres:
 		go d.listen(ctx, channel, sub)
+	default:
+		if err := watch(ctx, d.touch(channel), sub); err != nil {
+			d.logger.DebugContext(ctx, "other processes cannot notify; polling", "channel", channel, "error", err)
+		}
 	}
 	return sub
+}
+
+// touch opens and closes the empty file of a channel, which watch notices, and
+// returns its path.
+func (d *DB) touch(channel string) (path string) {
+	path = d.source + "-" + channel
+	if f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+		f.Close()
+	}
+	return path
 }
 
 func (d *DB) listen(ctx context.Context, channel string, sub chan<- struct{}) {

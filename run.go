@@ -161,9 +161,6 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 		}
 	}
 	r.Watch.Duration(pcm.Duration())
-	if r.Waveform != nil {
-		r.Waveform(pcm.Peaks())
-	}
 	var known []KnownVoice
 	if *r.Options.EnableDiarize {
 		known = r.Voices
@@ -245,6 +242,9 @@ func (r *run) find(ctx context.Context) (f *stages.Findings, errs []error) {
 		g.Go(func() { f.Transcription, asrErr = r.languageAndText(ctx, f.Speech) })
 	}
 	g.Go(func() { // one core, in parallel with the transcription
+		if r.Waveform != nil {
+			r.Waveform(r.sound.PCM.Peaks())
+		}
 		if detected && *r.Options.EnableDiarize {
 			voices, embedErr = stages.Do(ctx, &r.Watch, StageEmbed, func(ctx context.Context) (map[int]*diarize.Embeddings, error) {
 				return r.EmbedSides(ctx, r.sound, r.speech)

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -119,6 +120,17 @@ func readBody(w http.ResponseWriter, r *request, max int, fields jsonstream.Fiel
 // text reads a string of at most max characters.
 func text(into *string, max int) func(*jsonstream.Value) error {
 	return func(v *jsonstream.Value) error { return v.Text(into, max) }
+}
+
+// decoded reads a value of JSON; wrong is the reason why it is refused.
+func decoded[T any](into *T, wrong string) func(*jsonstream.Value) error {
+	return func(v *jsonstream.Value) error {
+		raw, err := v.Raw()
+		if err == nil && json.Unmarshal(raw, into) != nil {
+			err = invalid("%s", wrong)
+		}
+		return err
+	}
 }
 
 // readError explains why a body could not be read to its end: it exceeded the

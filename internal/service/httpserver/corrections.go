@@ -55,8 +55,8 @@ func (s *Server) createCorrection(w http.ResponseWriter, r *request, id string) 
 		"segment":  wholeNumber("segment", &c.Segment),
 		"at":       wholeNumber("at", &at),
 		"speaker":  text(&c.Speaker, maxVoiceField),
-		"speakers": entries(&c.Speakers),
-		"texts":    entries(&c.Texts),
+		"speakers": decoded(&c.Speakers, "speakers: must be an object of strings; null removes an entry"),
+		"texts":    decoded(&c.Texts, "texts: must be an object of strings; null removes an entry"),
 	})
 	if err != nil {
 		return err
@@ -101,20 +101,6 @@ func (s *Server) author(ctx context.Context, who principal) (string, error) {
 		return users[i].Username, nil
 	}
 	return "", err
-}
-
-// entries reads an object of strings and nulls.
-func entries(into *map[string]*string) func(*jsonstream.Value) error {
-	return func(v *jsonstream.Value) error {
-		raw, err := v.Raw()
-		if err != nil {
-			return err
-		}
-		if json.Unmarshal(raw, into) != nil {
-			return invalid("speakers, texts: each must be an object of strings; null removes an entry")
-		}
-		return nil
-	}
 }
 
 // wholeNumber reads an integer.

@@ -2,7 +2,6 @@ package httpserver
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/otograph/otograph/internal/service/accounts"
@@ -58,13 +57,7 @@ func (s *Server) setHook(w http.ResponseWriter, r *request) error {
 		"url":      text(&h.URL, maxURL),
 		"events":   func(v *jsonstream.Value) error { return v.Texts(&h.Events, len(webhook.EventNames()), 100) },
 		"timezone": text(&h.Zone, 100),
-		"budget": func(v *jsonstream.Value) error {
-			raw, err := v.Raw()
-			if err == nil && json.Unmarshal(raw, &h.Budget) != nil {
-				err = invalid("budget: must be a number with at most 4 decimals")
-			}
-			return err
-		},
+		"budget":   decoded(&h.Budget, "budget: must be a number with at most 4 decimals"),
 	})
 	if err == nil {
 		err = h.Check()

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"hash"
 	"io"
 	"net/http"
 	"net/url"
@@ -97,20 +96,6 @@ func (s *Server) forTask(h func(w http.ResponseWriter, r *request, id string) er
 	})
 }
 
-// idempotency reads the Idempotency-Key; body is the hash of the request's
-// content, complete once the body is read.
-func idempotency(r *request, body hash.Hash) (tasks.Idempotency, error) {
-	values := r.Header.Values("Idempotency-Key")
-	if len(values) == 0 {
-		return tasks.Idempotency{}, nil
-	}
-	key := values[0]
-	if len(values) > 1 || key == "" || len(key) > 255 || strings.ContainsFunc(key, func(c rune) bool { return c < 0x20 || c > 0x7e }) {
-		return tasks.Idempotency{}, invalid("Idempotency-Key: must be given once, with 1 to 255 printable ASCII characters")
-	}
-	return tasks.Idempotency{Key: key, BodyHash: hex.EncodeToString(body.Sum(nil))}, nil
-}
-
 // submitted passes the JSON body (at most max bytes) of a POST that creates
 // tasks to read, and returns the request's idempotency key.
 func submitted(w http.ResponseWriter, r *request, path string, max int64, read func(io.Reader) error) (tasks.Idempotency, error) {
@@ -123,7 +108,15 @@ func submitted(w http.ResponseWriter, r *request, path string, max int64, read f
 	if err := read(io.TeeReader(body, sum)); err != nil {
 		return tasks.Idempotency{}, err
 	}
-	return idempotency(r, sum)
+	values := r.Header.Values("Idempotency-Key")
+	if len(values) == 0 {
+		return tasks.Idempotency{}, nil
+	}
+	key := values[0]
+	if len(values) > 1 || key == "" || len(key) > 255 || strings.ContainsFunc(key, func(c rune) bool { return c < 0x20 || c > 0x7e }) {
+		return tasks.Idempotency{}, invalid("Idempotency-Key: must be given once, with 1 to 255 printable ASCII characters")
+	}
+	return tasks.Idempotency{Key: key, BodyHash: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
 // asked returns the task request for the given terms. It checks the callback

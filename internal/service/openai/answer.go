@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -170,7 +171,10 @@ type verboseJSON struct {
 }
 
 func verbose(form *Form, result spec.Result, text string) verboseJSON {
-	v := verboseJSON{Task: form.task(), Language: form.spoken(result), Duration: result.AudioDuration, Model: form.model.used(result), Text: text, Usage: used(result)}
+	v := verboseJSON{Task: "transcribe", Language: cmp.Or(spec.LanguageName(result.Language), result.Language), Duration: result.AudioDuration, Model: form.model.used(result), Text: text, Usage: used(result)}
+	if form.Translate {
+		v.Task, v.Language = "translate", "english"
+	}
 	if form.segments {
 		v.Segments = []verboseSegment{}
 	}

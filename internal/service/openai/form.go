@@ -64,22 +64,6 @@ type Form struct {
 	logprobs bool // the words' probabilities
 }
 
-// task returns the name of the operation, as in verbose_json.
-func (f *Form) task() string {
-	if f.Translate {
-		return "translate"
-	}
-	return "transcribe"
-}
-
-// spoken returns the text's language in English, as OpenAI's interface does.
-func (f *Form) spoken(result spec.Result) string {
-	if f.Translate {
-		return "english"
-	}
-	return cmp.Or(spec.LanguageName(result.Language), result.Language)
-}
-
 // ReadForm reads a form whose model is one of the names. file receives the
 // audio as it arrives, reference the recording of each known speaker; if they
 // return an error of the service, ReadForm returns it unchanged. All other

@@ -159,14 +159,9 @@ func align(b *strings.Builder, table [][]string) {
 		}
 	}
 	for _, row := range table {
-		line := ""
-		for i, cell := range row {
-			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
-			if i == 0 {
-				line += cell + pad
-			} else {
-				line += "  " + pad + cell
-			}
+		line := fmt.Sprintf("%-*s", width[0], row[0])
+		for i, cell := range row[1:] {
+			line += fmt.Sprintf("  %*s", width[i+1], cell)
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}

@@ -86,7 +86,7 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 	if err != nil && !misfit {
 		return fmt.Errorf("%s: %w", filepath.Base(c.Audio), err)
 	}
-	warnAudio(filepath.Base(c.Audio), a.Warnings)
+	printWarnings(filepath.Base(c.Audio), a.Warnings, false)
 	if misfit {
 		err = fmt.Errorf("%s: %s", c.Text, misfitOf(a))
 		if c.Format != "json" {

@@ -45,10 +45,7 @@ func (c *benchLiveCmd) Run(ctx context.Context) error {
 	}
 	opt.EnableDiarize = cmp.Or(opt.EnableDiarize, new(false))
 	opt.EnableAudioEvents = cmp.Or(opt.EnableAudioEvents, new(false))
-	set, err := c.open()
-	if err == nil {
-		err = needRecognizer(set, true)
-	}
+	set, err := c.openRecognizer()
 	if err != nil {
 		return err
 	}

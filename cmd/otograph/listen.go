@@ -17,7 +17,6 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/live"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/spec"
 )
 
 type listenCmd struct {
@@ -52,10 +51,7 @@ func (c *listenCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("--pcm: %w", err)}
 	}
-	set, err := c.open()
-	if err == nil {
-		err = needRecognizer(set, true)
-	}
+	set, err := c.openRecognizer()
 	if err != nil {
 		return err
 	}
@@ -116,12 +112,7 @@ func (c *listenCmd) listen(ctx context.Context, s *live.Session, feed *audio.Fee
 	if res == nil || failed != nil && res.AudioDuration == 0 {
 		return err
 	}
-	warnAudio("listen", res.Warnings)
-	for _, w := range res.Warnings {
-		if w.Option != spec.WarnAudio {
-			c.note("otograph: --%s: %s\n", strings.ReplaceAll(w.Option, "_", "-"), w.Reason)
-		}
-	}
+	printWarnings("listen", res.Warnings, c.Quiet)
 	if c.Format == "json" {
 		err = errors.Join(err, lineEncoder().Encode(struct {
 			Event  string           `json:"event"`

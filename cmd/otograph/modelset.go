@@ -75,6 +75,15 @@ func (f *modelFlags) load() library.Load {
 // open opens the set.
 func (f *modelFlags) open() (*models.Set, error) { return f.load().Open() }
 
+// openRecognizer opens the set for a command that transcribes.
+func (f *modelFlags) openRecognizer() (*models.Set, error) {
+	set, err := f.open()
+	if err == nil {
+		err = needRecognizer(set, true)
+	}
+	return set, err
+}
+
 // needRecognizer returns an error if a run transcribes without a recognizer.
 func needRecognizer(set *models.Set, asr bool) error {
 	_, standard := set.Role(models.RoleStandard)

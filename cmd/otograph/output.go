@@ -36,10 +36,15 @@ func warn(format string, args ...any) {
 	fmt.Fprint(os.Stderr, cleanText(fmt.Sprintf(format, args...)))
 }
 
-// warnAudio prints the warnings about a recording, even with -q.
-func warnAudio(name string, list []spec.Warning) {
-	for _, w := range spec.OfAudio(list) {
-		warn("otograph: %s: %s\n", name, w.Reason)
+// printWarnings prints the warnings about a recording, and unless quiet is set
+// those about options.
+func printWarnings(name string, list []spec.Warning, quiet bool) {
+	for _, w := range list {
+		if w.Option == spec.WarnAudio {
+			warn("otograph: %s: %s\n", name, w.Reason)
+		} else if !quiet {
+			warn("otograph: %s: --%s: %s\n", name, strings.ReplaceAll(w.Option, "_", "-"), w.Reason)
+		}
 	}
 }
 

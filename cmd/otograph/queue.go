@@ -64,7 +64,36 @@ func (c *queueListCmd) lanes(ctx context.Context, s *stores) error {
 		o.Accounts, o.Workers = orEmpty(o.Accounts), orEmpty(o.Workers)
 		return printJSON(o)
 	}
-	return printOverview(o, c.Accounts, time.Now())
+	now := time.Now()
+	t := newTable(os.Stdout, "LANE", "STATE", "WAITING", "RUNNING", "DELAYED", "OLDEST")
+	for _, l := range o.Lanes {
+		state := "open"
+		if l.Paused {
+			state = "paused"
+		}
+		t.row(l.Lane, state, l.Waiting, l.Running, l.Delayed, age(l.Oldest, now))
+	}
+	if len(o.Accounts) > 0 {
+		t.section("ACCOUNT", "LANE", "WAITING", "RUNNING", "DELAYED", "OLDEST")
+		shown := busiest(o.Accounts, c.Accounts)
+		for _, a := range shown {
+			t.row(a.Account, a.Lane, a.Waiting, a.Running, a.Delayed, age(a.Oldest, now))
+		}
+		if hidden := len(o.Accounts) - len(shown); hidden > 0 {
+			t.row(fmt.Sprintf("%d more; show them with --accounts 0", hidden))
+		}
+	}
+	if len(o.Workers) > 0 {
+		t.section("WORKER", "STATE", "TASK", "STAGE", "SINCE", "PID", "VERSION", "LAST BEAT")
+		for _, m := range o.Workers {
+			state, since := "idle", ""
+			if m.TaskID != "" {
+				state, since = "busy", age(&m.Since, now)
+			}
+			t.row(m.ID, state, m.TaskID, m.Stage, since, m.PID, m.Version, age(&m.BeatAt, now))
+		}
+	}
+	return t.flush()
 }
 
 func (c *queueListCmd) tasks(ctx context.Context, s *stores) error {
@@ -102,39 +131,6 @@ func (c *queueListCmd) callbacks(ctx context.Context, s *stores) error {
 	return printList(c.JSON, list, []string{"TASK", "STATE", "ATTEMPTS", "UPDATED", "URL", "LAST ERROR"}, func(t table, k webhook.Callback) {
 		t.row(k.TaskID, k.Phase, k.Attempts, k.UpdatedAt.Format(time.RFC3339), clip(k.URL, 60), clip(k.LastError, 60))
 	})
-}
-
-// printOverview prints tables of lanes and, if any, of accounts and workers.
-func printOverview(o queue.Overview, most int, now time.Time) error {
-	t := newTable(os.Stdout, "LANE", "STATE", "WAITING", "RUNNING", "DELAYED", "OLDEST")
-	for _, l := range o.Lanes {
-		state := "open"
-		if l.Paused {
-			state = "paused"
-		}
-		t.row(l.Lane, state, l.Waiting, l.Running, l.Delayed, age(l.Oldest, now))
-	}
-	if len(o.Accounts) > 0 {
-		t.section("ACCOUNT", "LANE", "WAITING", "RUNNING", "DELAYED", "OLDEST")
-		shown := busiest(o.Accounts, most)
-		for _, a := range shown {
-			t.row(a.Account, a.Lane, a.Waiting, a.Running, a.Delayed, age(a.Oldest, now))
-		}
-		if hidden := len(o.Accounts) - len(shown); hidden > 0 {
-			t.row(fmt.Sprintf("%d more; show them with --accounts 0", hidden))
-		}
-	}
-	if len(o.Workers) > 0 {
-		t.section("WORKER", "STATE", "TASK", "STAGE", "SINCE", "PID", "VERSION", "LAST BEAT")
-		for _, m := range o.Workers {
-			state, since := "idle", ""
-			if m.TaskID != "" {
-				state, since = "busy", age(&m.Since, now)
-			}
-			t.row(m.ID, state, m.TaskID, m.Stage, since, m.PID, m.Version, age(&m.BeatAt, now))
-		}
-	}
-	return t.flush()
 }
 
 // busiest returns the accounts with the most unfinished tasks, at most n of

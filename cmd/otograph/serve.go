@@ -65,11 +65,8 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	set, err := c.modelFlags.open() // the workers use the set; report an invalid one now
+	set, err := c.openRecognizer() // the workers use the set; report an invalid one now
 	if err != nil {
-		return err
-	}
-	if err := needRecognizer(set, true); err != nil {
 		return err
 	}
 	if c.Demo {

@@ -18,7 +18,6 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/files/mediafiles"
 	"github.com/otograph/otograph/models"
-	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 	"github.com/otograph/otograph/voices"
 )
@@ -250,15 +249,7 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 	if err != nil && res.Ran == (otograph.Capabilities{}) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	warnAudio(name, res.Warnings)
-	if !c.Quiet {
-		for _, w := range res.Warnings {
-			if w.Option == spec.WarnAudio {
-				continue
-			}
-			warn("otograph: %s: --%s: %s\n", name, strings.ReplaceAll(w.Option, "_", "-"), w.Reason)
-		}
-	}
+	printWarnings(name, res.Warnings, c.Quiet)
 	if werr := c.write(ctx, file, name, res, waveform); werr != nil {
 		return werr
 	}

@@ -149,7 +149,7 @@ func embedder(set *models.Set) (m *models.Model, hash string, err error) {
 // warnings about the recording.
 func oneVoice(ctx context.Context, p *otograph.Pipeline, src otograph.Source) ([]float32, error) {
 	voice, err := p.Voice(ctx, src)
-	warnAudio(filepath.Base(src.Name()), voice.Warnings)
+	printWarnings(filepath.Base(src.Name()), voice.Warnings, false)
 	if err == nil && voice.Seconds < leastVoice {
 		err = fmt.Errorf("%s: expected at least %.0f s of speech, found %.1f s", src.Name(), leastVoice, voice.Seconds)
 	}

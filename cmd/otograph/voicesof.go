@@ -32,7 +32,7 @@ func speakerOf(ctx context.Context, recording, transcript, speaker string) (otog
 		return nil, err
 	}
 	defer pcm.Close()
-	warnAudio(filepath.Base(recording), assemble.AudioWarnings(pcm.Info()))
+	printWarnings(filepath.Base(recording), assemble.AudioWarnings(pcm.Info()), false)
 	if is := pcm.Info().MD5; is != "" && res.AudioMD5 != "" && is != res.AudioMD5 {
 		return nil, fmt.Errorf("%s: expected the transcript of %s (MD5 %s), found that of another recording (%s)", transcript, recording, is, res.AudioMD5)
 	}

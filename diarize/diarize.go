@@ -8,9 +8,9 @@ import (
 
 // Speaker is one voice found in a recording.
 type Speaker struct {
-	// Embedding is the normalized mean of the speaker's windows: unit length,
-	// the embedder's dimension; comparable by cosine only with embeddings of
-	// the same model.
+	// Embedding is the vector of some seconds of the speaker's speech: unit
+	// length, the embedder's dimension; comparable by cosine only with embeddings
+	// of the same model.
 	Embedding []float32
 	// Segments is the number of speech segments with windows of the speaker.
 	Segments int
@@ -91,6 +91,9 @@ func Cluster(ctx context.Context, e *Embeddings, opt ClusterOptions) (*Result, e
 		parts = nearest(e.Speech, parts)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if centre, err = e.joined(ctx, labels, centre); err != nil {
 		return nil, err
 	}
 	r := result(e, labels, max(k, min(len(parts), 1)), centre, parts)

@@ -156,3 +156,40 @@ func (e *Embeddings) embed(ctx context.Context, spans []audio.Span) ([][]float32
 	}
 	return all, nil
 }
+
+// joinedWindows is the number of a voice's windows that are heard end to end.
+const joinedWindows = 4
+
+// joined returns each label's vector: that of windows from all its speech, heard
+// end to end, which is surer than the mean of their vectors
+// (docs/measurements/known-voices.md); a label with one window has its centroid.
+func (e *Embeddings) joined(ctx context.Context, labels []int, centre matrix) (matrix, error) {
+	own := make([][]audio.Span, centre.n)
+	for i, l := range labels {
+		own[l] = append(own[l], middle(e.Windows[i], windowSamples))
+	}
+	var sound []float32
+	var spans []audio.Span
+	var number []int // per span: its label
+	for l, windows := range own {
+		from, end, n := len(sound), 0, min(joinedWindows, len(windows))
+		if n < 2 {
+			continue
+		}
+		for i := range n {
+			w := windows[(2*i+1)*len(windows)/(2*n)]
+			sound = append(sound, e.pcm.Samples(max(w.Start, end), w.End)...)
+			end = w.End
+		}
+		spans, number = append(spans, audio.Span{Start: from, End: len(sound)}), append(number, l)
+	}
+	whole := Embeddings{embedder: e.embedder, pcm: audio.FromSamples(sound)}
+	vectors, err := whole.embed(ctx, spans)
+	out := matrix{data: slices.Clone(centre.data), n: centre.n, dim: centre.dim}
+	for i, v := range vectors {
+		if voices.Normalize(v) { // else silence
+			copy(out.row(number[i]), v)
+		}
+	}
+	return out, err
+}

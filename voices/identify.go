@@ -32,15 +32,16 @@ const (
 	alikePart   = 0.22
 	matchMargin = 0.04 // least lead of the cosine over that with the next voice
 	// The next of many known voices is nearer, so the limit is multiplied by manyKnown
-	// and by tenKnown more for ten times as many, if that is more than one.
-	manyKnown = 0.83
-	tenKnown  = 0.2
+	// and by tenKnown more for ten times as many, but at least by fewKnown.
+	manyKnown = 0.93
+	tenKnown  = 0.15
+	fewKnown  = 1.04
 
 	// The log odds of the probability are oddsOffset − oddsSlope · distance/limit.
-	oddsOffset = 9.77
-	oddsSlope  = 8.26
+	oddsOffset = 10.9
+	oddsSlope  = 9.4
 	// leastGiven is the probability at the limit.
-	leastGiven     = 0.8191
+	leastGiven     = 0.8175
 	leastSuggested = 0.2
 )
 
@@ -74,7 +75,7 @@ func (r *Register) people(model string) (out []person) {
 // and another one to the next of the known voices (−1 without one), is this person.
 func probability(cosine, next, alike float64, known int) float64 {
 	others := 1 - next
-	limit := min(nextShare*others, nextPart*others+alikePart*(1-alike), 1-alike) * max(1, manyKnown+tenKnown*math.Log10(float64(known)))
+	limit := min(nextShare*others, nextPart*others+alikePart*(1-alike), 1-alike) * max(fewKnown, manyKnown+tenKnown*math.Log10(float64(known)))
 	p := 1 / (1 + math.Exp(oddsSlope*(1-cosine)/max(limit, 1e-6)-oddsOffset))
 	if cosine-next < matchMargin {
 		p = min(p, 0.5)

@@ -28,7 +28,7 @@ func TestIdentify(t *testing.T) {
 	assert.Equal(t, map[string]string{"B": "Ann", "C": "Bob"}, Names(matches), "and no suggestion")
 	assert.Equal(t, []Match{{"B", "Ann", 1, 1, false}}, r.Identify(model, speakers(39, 0), 0.5), "a person who is another speaker")
 	assert.Empty(t, r.Identify("another model", speakers(0), 0.8))
-	assert.Equal(t, []Match{{"A", "Ann", 0.7771, 0.68, true}}, r.Identify(model, speakers(39), 0.5), "less likely, so suggested")
+	assert.Equal(t, []Match{{"A", "Ann", 0.7771, 0.73, true}}, r.Identify(model, speakers(39), 0.5), "less likely, so suggested")
 	assert.Empty(t, r.Identify(model, speakers(46), 0.5), "between two voices")
 	add(t, &r, "Bob again", 91)
 	assert.Equal(t, []Match{{"A", "Bob", 1, 0.5, true}}, r.Identify(model, speakers(90), 0.5), "of two equal voices")
@@ -108,7 +108,7 @@ func TestIdentifyAtAnyScale(t *testing.T) {
 }
 
 // TestManyKnownVoices: among 40 known voices, none of them near, the distance that
-// still counts is greater by a seventh than among two.
+// still counts is greater by an eighth than among two.
 func TestManyKnownVoices(t *testing.T) {
 	for count, want := range map[int]string{2: "", 40: "Ann"} {
 		var r Register

@@ -161,37 +161,22 @@ func (e *evidence) best() (next merge, ratio float64) {
 	return next, ratio
 }
 
-// groups joins the groups that are most likely one voice, until no two are and
-// at most most remain, and returns each one's group, named after one in it.
-func (e *evidence) groups(most int) []int {
-	group := counting(len(e.size))
-	for left := len(group); left > 1; left-- {
-		next, ratio := e.best()
-		if ratio < leastEvidence && left <= most {
-			break
-		}
-		e.join(next.a, next.b)
-		for i, g := range group {
-			if g == next.b {
-				group[i] = next.a
-			}
-		}
-	}
-	return group
-}
-
-// voices joins the base clusters step by step, the most likely pair first, and
-// returns the number of groups that remain when no pair is likely one voice.
-func (s *sums) voices() (steps []merge, n int) {
-	e := s.evidence()
-	n = len(s.count)
-	for len(steps) < len(s.count)-1 {
-		next, ratio := e.best()
-		if ratio >= leastEvidence && n == len(s.count)-len(steps) {
+// voices joins groups step by step, the most likely pair first, and returns the
+// number of groups that remain when no pair is likely one voice.
+func (e *evidence) voices() (steps []merge, n int) {
+	n = len(e.size)
+	for next, ratio := e.best(); !math.IsInf(ratio, -1); next, ratio = e.best() {
+		if ratio >= leastEvidence && n == len(e.size)-len(steps) {
 			n--
 		}
 		e.join(next.a, next.b)
 		steps = append(steps, next)
 	}
 	return steps, n
+}
+
+// groups returns each one's voice, 0 … n−1; n is at most most.
+func (e *evidence) groups(most int) []int {
+	steps, n := e.voices()
+	return cut(steps, len(e.size), min(n, most))
 }

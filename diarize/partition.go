@@ -123,7 +123,7 @@ func blocks(x matrix, windows []audio.Span, near [][]localWindow, usual cosines)
 		for i := x.n * b / count; i < x.n*(b+1)/count; i++ {
 			block = append(block, x.row(i))
 		}
-		group := byFirstAppearance(evidenceOf(block, slices.Repeat([]float64{1}, len(block)), usual).groups(spareClusters))
+		group := evidenceOf(block, slices.Repeat([]float64{1}, len(block)), usual).groups(spareClusters)
 		for _, g := range group {
 			voice = append(voice, n+g)
 		}
@@ -155,7 +155,7 @@ func (s *sums) choose(windows []audio.Span, opt ClusterOptions, least, most int)
 	number := opt.NumSpeakers
 	if s.cosines.one > 0 {
 		var n int
-		if steps, n = s.voices(); number == 0 {
+		if steps, n = s.evidence().voices(); number == 0 {
 			if group, k = s.joinWeak(cut(steps, finest, max(n, least)), windows, enough, least); k <= most {
 				return group, k
 			}

@@ -161,7 +161,7 @@ func (d *Decoder) remember(l int, qkv, out []float32) {
 	d.pool.each(parts, func(part, worker int) {
 		from, to := split(m, parts, part)
 		for i := from; i < to; i++ {
-			scores := d.scores[worker].grow(max(len(d.cells[i]), tileRows*d.m.padded(contextPositions)))
+			scores := d.scores[worker].grow(max(heads*len(d.cells[i]), tileRows*d.m.padded(contextPositions)))
 			d.m.recall(qkv[i*3*n:][:n], heads, d.cells[i], offset, scores, out[i*n:])
 		}
 	})

@@ -226,27 +226,39 @@ void og_column(const og_kernels *s, int kind, const og_panels *w, int column, fl
 }
 
 /* The nearest integer, ties to even, of a number of at most 2^22. */
-static int16_t nearest(float f) {
+static int32_t nearest(float f) {
 	int32_t q;
 	f += 12582912.0f;
 	memcpy(&q, &f, 4);
-	return (int16_t)(q - 0x4b400000);
+	return q - 0x4b400000;
+}
+
+/* The largest distance of n floats from 0: without a sign, their bits have their order. */
+static float furthest(const float *x, int n) {
+	int32_t top = 0;
+	float high;
+	for (int i = 0; i < n; i++) {
+		int32_t b;
+		memcpy(&b, x + i, 4);
+		b &= 0x7fffffff;
+		top = b > top ? b : top;
+	}
+	memcpy(&high, &top, 4);
+	return high;
 }
 
 static void pack_keys_16(const og_kernels *s, const og_attention *a, const float *x, long stride) {
-	int t = a->keys.n, d = a->keys.k, deep = (d + 1) / 2 * 2;
-	int16_t *data = (int16_t *)a->keys.data;
+	int t = a->keys.n, d = a->keys.k, pairs = (d + 1) / 2;
 	float *scales = (float *)a->keys.scales;
-	memset(data, 0, og_panel_bytes(s, OG_I16, d, t));
+	int16_t row[OG_WIDEST + 1];
 	for (int c = 0; c < (t + s->nr - 1) / s->nr * s->nr; c++) {
-		int16_t *to = data + (size_t)(c / s->nr) * s->nr * deep + c % s->nr * 2;
-		const float *from = x + c * stride;
-		float high = 0;
-		for (int i = 0; c < t && i < d; i++) high = fabsf(from[i]) > high ? fabsf(from[i]) : high;
+		int32_t *to = (int32_t *)a->keys.data + (size_t)(c / s->nr) * s->nr * pairs + c % s->nr;
+		const float *from = x + (c < t ? c : 0) * stride;
+		float high = c < t ? furthest(from, d) : 0, by = high > 0 ? OG_LARGEST_KEY / high : 0;
 		scales[c] = high / OG_LARGEST_KEY;
-		if (high == 0) continue;
-		float by = OG_LARGEST_KEY / high;
-		for (int i = 0; i < d; i++) to[i / 2 * 2 * s->nr + i % 2] = nearest(from[i] * by);
+		for (int i = 0; i < d; i++) row[i] = (int16_t)nearest(from[i] * by);
+		row[d] = 0;
+		for (int i = 0; i < pairs; i++) memcpy(to + i * s->nr, row + 2 * i, 4);
 	}
 }
 
@@ -254,28 +266,28 @@ static void pack_keys_16(const og_kernels *s, const og_attention *a, const float
  * row of weights. */
 static void pack_values_16(const og_kernels *s, const og_attention *a, const float *x, long stride) {
 	int t = a->values.k, d = a->values.n, half = s->nr / 2, deep = (t + s->nr - 1) / s->nr * s->nr;
-	int16_t *data = (int16_t *)a->values.data;
 	float *scales = (float *)a->values.scales, by[OG_WIDEST];
-	memset(data, 0, og_panel_bytes(s, OG_I16, t, d));
+	memset((void *)a->values.data, 0, og_panel_bytes(s, OG_I16, t, d));
 	memset(scales, 0, (size_t)(d + s->nr - 1) / s->nr * s->nr * 4);
 	for (int c = 0; c < t; c++)
 		for (int i = 0; i < d; i++) scales[i] = fabsf(x[c * stride + i]) > scales[i] ? fabsf(x[c * stride + i]) : scales[i];
 	for (int i = 0; i < d; i++) by[i] = scales[i] > 0 ? OG_LARGEST_VALUE / scales[i] : 0, scales[i] /= OG_LARGEST_VALUE;
-	for (int p = 0; p < d; p += s->nr)
-		for (int pair = 0; pair < deep / 2; pair++)
-			for (int second = 0; second < 2; second++) {
-				int c = pair / half * s->nr + pair % half + second * half;
-				int16_t *to = data + (size_t)p * deep + (size_t)pair * s->nr * 2 + second;
-				for (int i = p; c < t && i < d && i < p + s->nr; i++, to += 2) *to = nearest(x[c * stride + i] * by[i]);
-			}
+	for (int p = 0; p < d; p += s->nr) {
+		int32_t *to = (int32_t *)a->values.data + (size_t)p * deep / 2;
+		int width = d - p < s->nr ? d - p : s->nr;
+		for (int pair = 0; pair < deep / 2; pair++, to += s->nr) {
+			int c = pair / half * s->nr + pair % half;
+			const float *first = x + c * stride + p, *second = first + half * stride, *scale = by + p;
+			if (c >= t) continue;
+			for (int i = 0; i < width; i++) to[i] = nearest(first[i] * scale[i]) & 0xffff;
+			if (c + half >= t) continue;
+			for (int i = 0; i < width; i++) to[i] |= (int32_t)((uint32_t)nearest(second[i] * scale[i]) << 16);
+		}
+	}
 }
 
 /* The keys are the right side's columns. */
-void og_pack_keys(const og_kernels *s, const og_attention *a, const float *x, long stride) {
-	if (a->kind == OG_I16) {
-		pack_keys_16(s, a, x, stride);
-		return;
-	}
+static void pack_keys(const og_kernels *s, const og_attention *a, const float *x, long stride) {
 	int t = a->keys.n, d = a->keys.k;
 	float row[4096];
 	uint16_t numbers[4096];
@@ -289,29 +301,32 @@ void og_pack_keys(const og_kernels *s, const og_attention *a, const float *x, lo
 	}
 }
 
-void og_pack_values(const og_kernels *s, const og_attention *a, const float *x, long stride) {
-	if (a->kind == OG_I16) {
-		pack_values_16(s, a, x, stride);
-		return;
-	}
-	int t = a->values.k, d = a->values.n;
+static void pack_values(const og_kernels *s, const og_attention *a, const float *x, long stride) {
+	int t = a->values.k, d = a->values.n, bytes = a->kind == OG_F32 ? 4 : a->kind == OG_F16 ? 2 : 1;
 	uint16_t numbers[4096];
-	for (int c = 0; c < t; c++) {
+	for (int c = 0; c < t; c++, x += stride) {
 		int32_t start[16];
-		const float *from = x + c * stride;
-		if (a->kind == OG_Q8_0) s->quantize(from, d, 1, d, numbers, (float *)a->values.scales + c, start);
-		if (a->kind == OG_F16) s->to_half(from, d, numbers);
-		for (int p = 0; p * s->nr < d; p++) {
-			int width = d - p * s->nr < s->nr ? d - p * s->nr : s->nr;
-			size_t at = ((size_t)p * t + c) * s->nr;
-			for (int i = 0; i < s->nr; i++) {
-				int e = p * s->nr + i;
-				if (a->kind == OG_F32) ((float *)a->values.data)[at + i] = i < width ? from[e] : 0;
-				else if (a->kind == OG_F16) ((uint16_t *)a->values.data)[at + i] = i < width ? numbers[e] : 0;
-				else ((int8_t *)a->values.data)[at + i] = i >= width ? 0 : s->element == 2 ? (int8_t)((int16_t *)numbers)[e] : ((int8_t *)numbers)[e];
-			}
+		const void *from = a->kind == OG_F32 ? (const void *)x : numbers;
+		if (a->kind == OG_Q8_0) s->quantize(x, d, 1, d, numbers, (float *)a->values.scales + c, start);
+		if (a->kind == OG_F16) s->to_half(x, d, numbers);
+		for (int i = 0; a->kind == OG_Q8_0 && s->element == 2 && i < d; i++) ((int8_t *)numbers)[i] = (int8_t)numbers[i];
+		for (int p = 0; p < d; p += s->nr) {
+			size_t width = (size_t)(d - p < s->nr ? d - p : s->nr) * bytes;
+			char *to = (char *)a->values.data + ((size_t)p * t + (size_t)c * s->nr) * bytes;
+			memcpy(to, (const char *)from + (size_t)p * bytes, width);
+			memset(to + width, 0, (size_t)s->nr * bytes - width);
 		}
 	}
+}
+
+void og_pack_head(const og_kernels *s, const og_attention *a, const float *keys, const float *values, long stride) {
+	if (a->kind == OG_I16) {
+		pack_keys_16(s, a, keys, stride);
+		pack_values_16(s, a, values, stride);
+		return;
+	}
+	pack_keys(s, a, keys, stride);
+	pack_values(s, a, values, stride);
 }
 
 void og_patches(const float *x, int frames, int channels, int step, int from, int to, float *out) {

@@ -298,8 +298,7 @@ func (a *attention) thin(from, several int) {
 
 // packHead fills keys and values from rows with the given stride.
 func (k kernels) packHead(a *attention, keys, values []float32, stride int) {
-	C.og_pack_keys(k.s, &a.c, address(keys), C.long(stride))
-	C.og_pack_values(k.s, &a.c, address(values), C.long(stride))
+	C.og_pack_head(k.s, &a.c, address(keys), address(values), C.long(stride))
 }
 
 // attend computes the attention of m queries; scores has tileRows padded rows.

@@ -86,7 +86,7 @@ typedef struct og_kernels {
 	void (*score)(const float *q, long stride, int m, const og_attention *, float *scores, long scores_stride);
 	/* out[d] = softmax(q[d] · keys[count][d]^T) · values[count][d], head by head,
 	 * of one column over its text so far: keys are at offset in the cells, values
-	 * d after the keys. */
+	 * d after the keys; scores holds count numbers for each head. */
 	void (*recall)(const float *q, int d, int heads, const og_cell *cells, int count, long offset, float *scores, float *out);
 	/* y[n] = x[n] as halves. */
 	void (*to_half)(const float *x, long n, uint16_t *y);
@@ -116,8 +116,7 @@ int og_pack(const og_kernels *, int kind, int type, const void *rows, int k, int
 /* Read one column of panels back. */
 void og_column(const og_kernels *, int kind, const og_panels *, int column, float *out);
 /* Pack keys (positions by columns: as the transpose) and values of one head as panels. */
-void og_pack_keys(const og_kernels *, const og_attention *, const float *x, long stride);
-void og_pack_values(const og_kernels *, const og_attention *, const float *x, long stride);
+void og_pack_head(const og_kernels *, const og_attention *, const float *keys, const float *values, long stride);
 
 /* Patches of three frames for a convolution over time: out[t] = x[t*step-1 .. t*step+1]. */
 void og_patches(const float *x, int frames, int channels, int step, int from, int to, float *out);

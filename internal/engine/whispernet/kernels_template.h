@@ -35,9 +35,11 @@ INLINE float sum(vf v) {
 	return s;
 }
 INLINE float largest(vf v) {
-	float s = v[0];
-	for (int i = 1; i < VL; i++) s = v[i] > s ? v[i] : s;
-	return s;
+	float s[VL];
+	store(s, v);
+	_Pragma("GCC unroll 4") for (int n = VL / 2; n > 0; n /= 2)
+		_Pragma("GCC unroll 16") for (int i = 0; i < n; i++) s[i] = s[i + n] > s[i] ? s[i + n] : s[i];
+	return s[0];
 }
 
 /* The nearest integer, ties to even, by the rounding of floats above 2^23; x is
@@ -269,18 +271,24 @@ static void product_16(const og_panels *w, int deep, const int16_t *a, long stri
 }
 #endif
 
+/* The largest distance of n floats from 0. */
+INLINE float furthest(const float *x, int n) {
+	vf top = {0};
+	int j = 0;
+	for (; j + VL <= n; j += VL) top = larger(top, (vf)((vi)load(x + j) & 0x7fffffff));
+	float high = largest(top);
+	for (; j < n; j++) high = fabsf(x[j]) > high ? fabsf(x[j]) : high;
+	return high;
+}
+
 static void quantize(const float *x, long stride, int m, int k, void *data, float *scales, int32_t *start) {
 	int groups = (k + GROUP - 1) / GROUP;
 	for (int i = 0; i < m; i++, x += stride) {
 		for (int g = 0; g < groups; g++) {
-			int from = g * GROUP, to = smaller(k, from + GROUP), j = from;
-			vf top = {0};
-			for (; j + VL <= to; j += VL) top = larger(top, (vf)((vi)load(x + j) & 0x7fffffff));
-			float high = largest(top);
-			for (; j < to; j++) high = fabsf(x[j]) > high ? fabsf(x[j]) : high;
-			float by = high > 0 ? 127.0f / high : 0;
+			int from = g * GROUP, to = smaller(k, from + GROUP);
+			float high = furthest(x + from, to - from), by = high > 0 ? 127.0f / high : 0;
 			int32_t total = 0;
-			for (j = from; j < to; j++) {
+			for (int j = from; j < to; j++) {
 				int32_t q = nearest(x[j] * by);
 				total += q;
 #if ELEMENT == 2
@@ -359,10 +367,7 @@ static void softmax(float *x, int n) {
 }
 
 static void log_softmax(float *x, int n, int begin, float *marks, float *best) {
-	float high = -INFINITY, text = -INFINITY;
-	for (int j = 0; j < begin; j++) text = x[j] > text ? x[j] : text;
-	high = text;
-	for (int j = begin; j < n; j++) high = x[j] > high ? x[j] : high;
+	float text = highest(x, begin), mark = highest(x + begin, n - begin), high = mark > text ? mark : text;
 	if (!(high > -INFINITY)) {
 		*marks = *best = -INFINITY;
 		return;
@@ -391,9 +396,7 @@ static void score_16(const float *q, long stride, int m, const og_panels *keys, 
 	float by[MR];
 	int k = keys->k, deep = (k + 1) / 2 * 2;
 	for (int i = 0; i < m; i++, q += stride) {
-		float high = 0;
-		for (int j = 0; j < k; j++) high = fabsf(q[j]) > high ? fabsf(q[j]) : high;
-		float scale = high > 0 ? OG_LARGEST_KEY / high : 0;
+		float high = furthest(q, k), scale = high > 0 ? OG_LARGEST_KEY / high : 0;
 		for (int j = 0; j < k; j++) data[i * deep + j] = (int16_t)nearest(q[j] * scale);
 		if (k < deep) data[i * deep + k] = 0;
 		by[i] = high / OG_LARGEST_KEY;
@@ -487,33 +490,28 @@ static void attend(const float *q, long stride, int m, const og_attention *a, fl
 	}
 }
 
+/* A cell's keys and values are read in order: they are far from the next cell's. */
 static void recall(const float *q, int d, int heads, const og_cell *cells, int count, long offset, float *scores, float *out) {
-	int size = d / heads;
-	for (int h = 0; h < heads; h++) {
-		const float *qh = q + h * size;
-		for (int t = 0; t < count; t++) {
+	int size = d / heads, whole = size / VL * VL;
+	for (int t = 0; t < count; t++)
+		for (int h = 0; h < heads; h++) {
 			const uint16_t *k = cells[t] + offset + h * size;
+			const float *qh = q + h * size;
 			vf s = {0};
-			int j = 0;
-			for (; j + VL <= size; j += VL) s += load(qh + j) * load_half(k + j);
 			float rest = 0;
-			for (; j < size; j++) rest += qh[j] * og_half(k[j]);
-			scores[t] = sum(s) + rest;
+			for (int j = 0; j < whole; j += VL) s += load(qh + j) * load_half(k + j);
+			for (int j = whole; j < size; j++) rest += qh[j] * og_half(k[j]);
+			scores[h * count + t] = sum(s) + rest;
 		}
-		softmax(scores, count);
-		float *o = out + h * size;
-		int j = 0;
-		for (; j + VL <= size; j += VL) {
-			vf s = {0};
-			for (int t = 0; t < count; t++) s += scores[t] * load_half(cells[t] + offset + d + h * size + j);
-			store(o + j, s);
+	for (int h = 0; h < heads; h++) softmax(scores + h * count, count);
+	memset(out, 0, (size_t)d * sizeof *out);
+	for (int t = 0; t < count; t++)
+		for (int h = 0; h < heads; h++) {
+			const uint16_t *v = cells[t] + offset + d + h * size;
+			float *o = out + h * size, by = scores[h * count + t];
+			for (int j = 0; j < whole; j += VL) store(o + j, load(o + j) + by * load_half(v + j));
+			for (int j = whole; j < size; j++) o[j] += by * og_half(v[j]);
 		}
-		for (; j < size; j++) {
-			float s = 0;
-			for (int t = 0; t < count; t++) s += scores[t] * og_half(cells[t][offset + d + h * size + j]);
-			o[j] = s;
-		}
-	}
 }
 
 static void to_half(const float *x, long n, uint16_t *y) {

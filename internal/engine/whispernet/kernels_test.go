@@ -235,7 +235,7 @@ func TestRecall(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
 		const heads, size, count, offset = 2, 36, 9, 5
 		const d = heads * size
-		q, scores, out := inC(randoms(r, d)), allocate[float32](count), allocate[float32](d)
+		q, scores, out := inC(randoms(r, d)), allocate[float32](heads*count), allocate[float32](d)
 		defer q.free()
 		defer scores.free()
 		defer out.free()

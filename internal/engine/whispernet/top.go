@@ -12,8 +12,9 @@ type Candidate struct {
 // precedes on ties. Tokens of probability 0 are omitted. It overwrites into.
 func Top(logProbs []float32, k int, into []Candidate) []Candidate {
 	into = into[:0]
+	least := float32(math.Inf(-1)) // of the tokens so far, once there are k
 	for i, p := range logProbs {
-		if len(into) == k && !(p > into[k-1].LogProb) || math.IsInf(float64(p), -1) {
+		if !(p > least) {
 			continue
 		}
 		at := len(into)
@@ -25,6 +26,9 @@ func Top(logProbs []float32, k int, into []Candidate) []Candidate {
 		}
 		copy(into[at+1:], into[at:])
 		into[at] = Candidate{int32(i), p}
+		if len(into) == k {
+			least = into[k-1].LogProb
+		}
 	}
 	return into
 }

@@ -42,6 +42,9 @@ func TestListenFile(t *testing.T) {
 	meta := m["metadata"].(map[string]any)
 	id := a.header.Get("X-Task-Id")
 	assert.Equal(t, []any{id, 61.5, 1.0}, []any{meta["request_id"], meta["duration"], meta["channels"]})
+	for _, model := range meta["model_info"].(map[string]any) {
+		assert.Equal(t, "otograph-standard", model.(map[string]any)["name"])
+	}
 	assert.Equal(t, "profanity_filter", meta["warnings"].([]any)[0].(map[string]any)["parameter"], "an option without effect is reported")
 	results := m["results"].(map[string]any)
 	channel := results["channels"].([]any)[0].(map[string]any)

@@ -234,6 +234,7 @@ func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Resu
 		return result, err
 	}
 	corrections.Rename(whole, whole.Names)
+	whole.Tier = stored.Bill.Mode
 	return *whole, nil
 }
 

@@ -154,6 +154,7 @@ func TestVerboseSegments(t *testing.T) {
 		body, header := form(t, "talk.wav", true, "model", model, "response_format", "verbose_json")
 		a := w.do("POST", "/audio/transcriptions", body, header)
 		segments := a.object(t)["segments"].([]any)
+		assert.Equal(t, model, a.object(t)["model"], "the tier that ran")
 		assert.Equal(t, map[string]any{
 			"id": 0.0, "seek": 25.0, "start": 0.5, "end": 1.75, "text": "Hello there.", "tokens": []any{7.0, 8.0}, "temperature": heat,
 			"avg_logprob": -0.25, "compression_ratio": 0.5, "no_speech_prob": 0.05,

@@ -44,7 +44,7 @@ var builtin = []model{
 // used returns the name of the model that made a result: the folder's, or that
 // of the tier.
 func (m model) used(result spec.Result) string {
-	return cmp.Or(m.file, "otograph-"+string(cmp.Or(result.Tier, spec.TierStandard)))
+	return cmp.Or(m.file, "otograph-"+result.Tier.String())
 }
 
 // dated matches the end of the name of a dated edition of a model.

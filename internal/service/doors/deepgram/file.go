@@ -49,7 +49,7 @@ func modelInfo(name string) doors.Object {
 
 // Response returns the response to a recording.
 func (q *Query) Response(request string, created time.Time, result spec.Result) any {
-	model := cmp.Or(q.Extras.Model, "otograph-"+string(result.Tier))
+	model := cmp.Or(q.Extras.Model, "otograph-"+result.Tier.String())
 	meta := metadata(request, model, created, result.AudioDuration)
 	var warnings []doors.Object
 	for _, name := range q.ignored {

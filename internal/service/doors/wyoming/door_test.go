@@ -53,6 +53,10 @@ func TestReceive(t *testing.T) {
 	_, _, err := d.Receive(false, []byte{1, 2})
 	assert.ErrorContains(t, err, "audio-chunk: expected audio-start")
 	send(t, d, `{"type":"transcribe","data":{"language":"de","name":"ggml-small","vad_sensitivity":"relaxed","transcript_names":["Ann"],"transcript_terms":["lamp"]}}`)
+	_, _, err = d.Receive(true, []byte(`{"type":"audio-start","data":{"rate":16000,"width":4,"channels":1}}`))
+	require.Error(t, err)
+	_, _, err = d.Receive(false, []byte{1, 2})
+	require.ErrorContains(t, err, "expected audio-start", "a refused format begins no session")
 	actions, _ := send(t, d, `{"type":"audio-start","data":{"rate":22050,"width":2,"channels":1,"timestamp":0}}`)
 	set := actions[0].(doors.Configure).Settings
 	assert.Equal(t, doors.Format{Encoding: "s16le", Rate: 22050, Channels: 1}, set.Format)

@@ -237,11 +237,13 @@ func (h *wavHeader) format(t *tape, b []byte) error {
 		return t.fault(ErrCorrupt, "the fmt chunk says %d bits per sample, expected 8 to 64", bits)
 	}
 	h.width = (bits + 7) / 8
-	if align != 0 { // the container may be wider than the samples: they are left-aligned in it
+	if align != 0 { // more than 16 bits may be left-aligned in a wider container; else the header is wrong, as in ffmpeg
 		if align%channels != 0 || align/channels < h.width || align/channels > 8 {
 			return t.fault(ErrCorrupt, "the fmt chunk says %d bytes per frame for %d channels of %d bits, expected %d", align, channels, bits, channels*h.width)
 		}
-		h.width = align / channels
+		if bits > 16 {
+			h.width = align / channels
+		}
 	}
 	h.align = h.width * channels
 	if !h.setConverter() {

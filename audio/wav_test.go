@@ -163,6 +163,7 @@ func TestWAVSizes(t *testing.T) {
 		{"RF64 that lies", wavFile{id: "RF64", data: data, before: ds64(1 << 63), dataSize: size(math.MaxUint32)}, 0.5, false},
 		{"RF64 cut", wavFile{id: "RF64", data: data, before: ds64(uint64(2 * len(data))), dataSize: size(math.MaxUint32)}, 0.5, true},
 		{"BW64", wavFile{id: "BW64", data: data, before: ds64(uint64(len(data))), dataSize: size(math.MaxUint32), after: list}, 0.5, false},
+		{"16 bits with a wrong alignment", wavFile{data: data, align: 4}, 0.5, false},
 		{"a wider container", wavFile{data: encode(samples, tagPCM, 32, le), bits: 20, align: 4}, 0.5, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -40,6 +40,8 @@ func TestReferences(t *testing.T) {
 	assert.Equal(t, []TimedText{{Start: 0, End: 0.5, Text: "good"}, {Start: 0.5, End: 1, Text: "morning"}}, got[0].Words)
 	assert.Nil(t, got[0].Turns)
 	_, err = withReferences(put("r.stm", "z 1 A 0 1 other\n"), items)
+	require.ErrorContains(t, err, "expected lines of x/a.wav or of another recording of the manifest, found z")
+	_, err = withReferences(put("r.json", `[{"session_id":"z","words":"other"}]`), items)
 	require.ErrorContains(t, err, "found none")
 }
 

@@ -240,7 +240,18 @@ func TestFiles(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, res.DiarizeSegments, want, "a file for %d recordings", n)
 	}
-	_, err := Files(put("one.txt", "one\n"), items)
+	typed, err := Files(put("typed.rttm", "SPKR-INFO a 1 <NA> <NA> <NA> unknown ann <NA>\nLEXEME a 1 0 0.2 It lex ann <NA>\nSPEAKER a 1 0 1 <NA> <NA> ann <NA> <NA>\n"), items)
+	require.NoError(t, err)
+	res, _, err := typed.Transcribe(t.Context(), items[0])
+	require.NoError(t, err)
+	assert.Len(t, res.DiarizeSegments, 1, "lines of other types are no turns")
+	for name, text := range map[string]string{"a.stm": "a 1 S 3 0 one\nb 1 S 0 3 two\n", "a.ctm": "a 1 0 0,3 one\n", "a.rttm": "SPEAKER a 1 0 -1 <NA> <NA> ann\n"} {
+		_, err = Files(put("wrong/"+name, text), items)
+		require.ErrorContains(t, err, name+": expected lines of ", "not read as a text with a line for each recording")
+	}
+	_, err = Files(put("others.ctm", "A 1 0 1 one\nz 1 0 1 two\n"), items)
+	require.ErrorContains(t, err, "expected lines of x/a.wav or of another recording of the manifest, found A")
+	_, err = Files(put("one.txt", "one\n"), items)
 	require.ErrorContains(t, err, "expected a line for each of the 2 recordings, found 1")
 	_, err = Files(put("broken.jsonl", `{"audio_filepath":"a.wav","pred`), items)
 	require.ErrorIs(t, err, errOutput)

@@ -85,7 +85,10 @@ func Files(path string, items []datasets.Item) (Engine, error) {
 	}
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	if f.named = groupLines(text, len(items) == 1); f.named != nil {
-		return f, nil
+		return f, f.named.check(path, items)
+	}
+	if columns, ok := nistColumns[strings.ToLower(filepath.Ext(path))]; ok {
+		return nil, fmt.Errorf("%s: expected lines of %s, with times from 0", path, columns)
 	}
 	if len(lines) != len(items) {
 		return nil, fmt.Errorf("%s: expected a line for each of the %d recordings, found %d", path, len(items), len(lines))

@@ -2,6 +2,7 @@ package systems
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -68,6 +69,19 @@ func groupLines(text string, alone bool) *namedLines {
 		return &namedLines{readSTM, true, false, datasets.ByName(rows, 0)}
 	}
 	return nil
+}
+
+// nistColumns are the first columns of NIST's formats, by the files' extensions.
+var nistColumns = map[string]string{
+	".rttm": "SPEAKER, recording, channel, start, duration", ".ctm": "recording, channel, start, duration, word", ".stm": "recording, channel, speaker, start, end",
+}
+
+// check returns an error if the file names none of the recordings.
+func (n *namedLines) check(path string, items []datasets.Item) error {
+	if len(items) == 0 || slices.ContainsFunc(items, func(it datasets.Item) bool { return n.rows.Of(it.Name, n.alone) != nil }) {
+		return nil
+	}
+	return fmt.Errorf("%s: expected lines of %s or of another recording of the manifest, found %s", path, items[0].Name, slices.Min(slices.Collect(maps.Keys(n.rows))))
 }
 
 // of returns the transcript of a recording, an empty one if no line names it.

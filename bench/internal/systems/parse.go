@@ -127,9 +127,12 @@ func parseCues(text string) (*otograph.Result, error) {
 	return finish(res), nil
 }
 
+// rttmTypes are the types of RTTM's lines (NIST RT-09).
+var rttmTypes = strings.Fields("SEGMENT NOSCORE NO_RT_METADATA LEXEME NON-LEX NON-SPEECH FILLER EDIT IP SU CB A/P SPEAKER SPKR-INFO")
+
 // readRTTM reads speaker turns; they contain no words.
 func readRTTM(rows []datasets.Row) *otograph.Result {
-	if slices.ContainsFunc(rows, func(r datasets.Row) bool { return r.Fields[0] != "SPEAKER" && r.Fields[0] != "SPKR-INFO" }) {
+	if slices.ContainsFunc(rows, func(r datasets.Row) bool { return !slices.Contains(rttmTypes, r.Fields[0]) }) {
 		return nil
 	}
 	turns, err := datasets.Turns(rows)

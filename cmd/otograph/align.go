@@ -110,7 +110,7 @@ func misfitOf(a *otograph.Alignment) string {
 	if len(recognized) == 0 {
 		return fmt.Sprintf("the text does not match the recording (score %.2f): the model recognizes no words, so it cannot hear this voice or language (%s)", a.Score, a.Language)
 	}
-	return fmt.Sprintf("the text does not match the recording (score %.2f): the model hears %q. If that is said, the text is another one; if not, the model cannot hear this voice or language (%s)", a.Score, clip(strings.Join(recognized, " "), maxRecognized), a.Language)
+	return fmt.Sprintf("the text does not match the recording (score %.2f): the model's text is %q. If that is right, the text belongs to another recording; otherwise the model does not suit this voice or language (%s)", a.Score, clip(strings.Join(recognized, " "), maxRecognized), a.Language)
 }
 
 // maxRecognized limits the words in the message about a misfit, in characters.
@@ -137,6 +137,7 @@ var textForms = []struct {
 	{"a document of markup, such as TTML or SAMI", regexp.MustCompile(`(?i)^\s*<(\?xml|!doctype|html|tt|sami)\b`)},
 	{"SubViewer (SBV)", regexp.MustCompile(`(?m)^\d+:\d\d:\d\d\.\d+,\d+:\d\d:\d\d\.\d+\s*$`)},
 	{"MicroDVD", regexp.MustCompile(`(?m)^\{\d+\}\{\d+\}`)},
+	{"Rich Text (RTF)", regexp.MustCompile(`^\{\\rtf`)},
 	{"lyrics (LRC)", regexp.MustCompile(`(?m)^\[\d+:\d\d[.:]\d+\]`)},
 }
 
@@ -154,7 +155,7 @@ func readText(path string) (script *subtitle.Script, words []string, cueOf []int
 	ext, timed := strings.ToLower(filepath.Ext(path)), cueLine.MatchString(text)
 	for _, form := range textForms {
 		if !timed && form.mark.MatchString(text) {
-			return nil, nil, nil, fmt.Errorf("%s: expected a text, SubRip or WebVTT, found %s: save it as SubRip", path, form.name)
+			return nil, nil, nil, fmt.Errorf("%s: expected a text, SubRip or WebVTT, found %s: save it as one of these", path, form.name)
 		}
 	}
 	if !timed && ext != ".srt" && ext != ".vtt" {

@@ -90,8 +90,8 @@ func TestMisfitErrorExplainsTheCause(t *testing.T) {
 	a := &otograph.Alignment{Language: "en", Score: 0.18}
 	assert.Contains(t, misfitOf(a), "recognizes no words, so it cannot hear this voice or language (en)")
 	a.Extra = []align.Extra{{Text: " my fellow\n"}, {Text: strings.Repeat("Americans ", 20)}}
-	assert.Contains(t, misfitOf(a), `the model hears "my fellow Americans`)
-	assert.Contains(t, misfitOf(a), `…". If that is said, the text is another one; if not, the model cannot hear this voice or language (en)`)
+	assert.Contains(t, misfitOf(a), `the model's text is "my fellow Americans`)
+	assert.Contains(t, misfitOf(a), `…". If that is right, the text belongs to another recording; otherwise the model does not suit this voice or language (en)`)
 }
 
 // TestAlignNamesTextForms: subtitles of a format that is not read are no words;
@@ -103,6 +103,7 @@ func TestAlignNamesTextForms(t *testing.T) {
 		"a document of markup": `<?xml version="1.0"?><tt xmlns="http://www.w3.org/ns/ttml"/>`,
 		"SubViewer (SBV)":      "0:00:00.000,0:00:02.000\r\nOne.\r\n",
 		"MicroDVD":             "{0}{50}One.\n",
+		"Rich Text (RTF)":      "{\\rtf1\\ansi One.}",
 		"lyrics (LRC)":         "[ar:A]\n[00:12.50]One.\n",
 		"":                     "1\n00:00:01,000 --> 00:00:02,000\n[00:12.50] {0}{1} One.\n",
 		"\x00a text, no marks": "See [Script Info] and <tt>, from 0:00:00.000 on.\n",

@@ -35,3 +35,15 @@ func TestHelpIsShort(t *testing.T) {
 	}
 	assert.Contains(t, help("help", "queue", "pause"), "--undo")
 }
+
+// TestUnknownFlagsAreExplained: for a flag of another program, the error
+// suggests the flag whose name contains its name.
+func TestUnknownFlagsAreExplained(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--language": `; did you mean "asr-language"?`, "--output-format": `; did you mean "format"?`, "--verbose": "", "--model": "",
+	} {
+		_, err := newParser(t.Context(), false).Parse([]string{"transcribe", "a.wav", flag, "x"})
+		require.ErrorContains(t, err, "unknown flag "+flag)
+		assert.Equal(t, want, likelyFlag(err), flag)
+	}
+}

@@ -12,12 +12,14 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/otograph/otograph/asr/whispercpp"
 	"github.com/otograph/otograph/service"
+	"github.com/otograph/otograph/spec"
 )
 
 // version is set by the Makefile.
@@ -91,7 +93,7 @@ func run(ctx context.Context, args []string) int {
 		return exitFailed
 	}
 	if err != nil {
-		warn("otograph: %v\nRun `otograph help all` for the commands and `otograph COMMAND --help` for their flags.\n", err)
+		warn("otograph: %v%s\nRun `otograph help all` for the commands and `otograph COMMAND --help` for their flags.\n", err, likelyFlag(err))
 		return exitUsage
 	}
 	printError = nil
@@ -115,6 +117,21 @@ func run(ctx context.Context, args []string) int {
 		return service.ExitCode(err)
 	}
 	return exitFailed
+}
+
+// likelyFlag returns a question for the end of an error about an unknown flag
+// for which the parser has no suggestion, such as --language.
+func likelyFlag(err error) string {
+	e, ok := errors.AsType[*kong.ParseError](err)
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag --")
+	if !ok || !unknown || strings.Contains(name, ",") {
+		return ""
+	}
+	var flags []string
+	for _, f := range e.Context.Flags() {
+		flags = append(flags, f.Name)
+	}
+	return spec.DidYouMean(name, flags)
 }
 
 // newParser returns the parser of command lines, whose help lists all if set.

@@ -86,11 +86,11 @@ func (c *modelsListCmd) list(store *library.Store) (err error) {
 }
 
 // states are the states of models, in the order of the list.
-var states = []string{"in use", "installed", ""}
+var states = []string{"in use", "in use, damaged", "installed", ""}
 
 // stateOf returns the index of a model's state.
 func stateOf(l library.Listed) int {
-	return slices.Index([]bool{l.InUse, l.Installed, true}, true)
+	return slices.Index([]bool{l.InUse && l.Installed, l.InUse, l.Installed, true}, true)
 }
 
 type modelsPullCmd struct {

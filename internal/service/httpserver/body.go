@@ -32,7 +32,7 @@ const (
 // The deadline is set when the request begins, so it also ends the connection
 // of a body that is not read and never arrives.
 type pacedBody struct {
-	r     io.ReadCloser
+	io.ReadCloser
 	ctl   *http.ResponseController
 	start time.Time
 	grace time.Duration
@@ -58,7 +58,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 
 // read reads under the current deadline.
 func (b *pacedBody) read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
+	n, err := b.ReadCloser.Read(p)
 	b.got += int64(n)
 	switch err {
 	case nil:
@@ -72,9 +72,6 @@ func (b *pacedBody) read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// Close implements io.Closer.
-func (b *pacedBody) Close() error { return b.r.Close() }
 
 // limitedBody returns the request's body, limited to max bytes. A
 // Content-Length above max is refused before a byte is read, as is a compressed

@@ -39,7 +39,7 @@ func (s *Server) guardBodies(h http.Handler) http.Handler {
 		ctl := http.NewResponseController(w)
 		// Without full duplex, the first byte of a response waits for the body.
 		_ = ctl.EnableFullDuplex()
-		body := &pacedBody{r: r.Body, ctl: ctl, start: time.Now(), grace: s.cfg.BodyGrace, rate: s.cfg.MinBodyRate}
+		body := &pacedBody{ReadCloser: r.Body, ctl: ctl, start: time.Now(), grace: s.cfg.BodyGrace, rate: s.cfg.MinBodyRate}
 		body.extend()
 		r.Body = body
 		small := r.ContentLength > 0 && r.ContentLength <= drainBytes && r.Header.Get("Expect") == ""

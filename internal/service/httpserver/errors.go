@@ -152,7 +152,12 @@ func (s *Server) translate(err error) *apiError {
 		return e
 	}
 	if form, ok := errors.AsType[*openai.Error](err); ok {
-		return refusal(form)
+		out := invalidBecause(form, "%s", form.Message)
+		out.Param, out.openAICode = form.Param, form.Code
+		if form.Status == http.StatusNotFound {
+			out.Status, out.Code = form.Status, codeNotFound
+		}
+		return out
 	}
 	if read, ok := errors.AsType[*jsonstream.ReadError](err); ok {
 		return readError(err, read.Message)

@@ -71,16 +71,6 @@ func (e *apiError) openAI() openai.ErrorBody {
 	return openai.NewErrorBody(e.Status, e.Code, e.openAICode, e.Param, e.Message)
 }
 
-// refusal returns the response to an invalid form.
-func refusal(e *openai.Error) *apiError {
-	out := invalidBecause(e, "%s", e.Message)
-	out.Param, out.openAICode = e.Param, e.Code
-	if e.Status == http.StatusNotFound {
-		out.Status, out.Code = e.Status, codeNotFound
-	}
-	return out
-}
-
 // transcribe handles POST /audio/transcriptions, as OpenAI's clients call it:
 // the upload becomes an ordinary task, and the response waits until it is done.
 func (s *Server) transcribe(w http.ResponseWriter, r *request) error { return s.listen(w, r, false) }
@@ -96,7 +86,10 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	if err != nil {
 		return err
 	}
-	req := tasks.Request{Account: r.who.Account, Key: r.who.KeyID, Filename: form.Filename, Options: form.Effective, Extras: extras(form), ID: files.task}
+	req := tasks.Request{
+		Account: r.who.Account, Key: r.who.KeyID, Filename: form.Filename, Options: form.Effective, ID: files.task,
+		Extras: tasks.Extras{Extras: spec.Extras{Translate: form.Translate, Measures: form.Measures(), Languages: form.Languages, Model: form.Model()}, Voices: form.Speakers},
+	}
 	if err := s.commitAudio(r, "file", files.audio, &req); err != nil {
 		return err
 	}
@@ -121,7 +114,14 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	w.Header().Set("X-Task-Id", t.ID)
 	gone := false
 	if form.CancelOnDisconnect {
-		defer func() { s.cancelLeft(r, t.ID, gone) }()
+		defer func() {
+			if !gone || s.draining.Err() != nil { // a server that stops closes connections too
+				return
+			}
+			if _, err := s.cfg.Tasks.Leave(context.WithoutCancel(r.Context()), r.who.Account, t.ID); err != nil && !errors.Is(err, tasks.ErrFinal) {
+				s.log.Warn("task of a disconnected client continues", "request", r.id, "task", t.ID, "error", err)
+			}
+		}()
 	}
 	if form.Stream {
 		gone, err = s.streamTranscription(w, r, t.ID, form)
@@ -142,17 +142,6 @@ func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error
 	}
 	writeBody(w, http.StatusOK, kind, answer)
 	return nil
-}
-
-// cancelLeft ends a task whose client is gone. A server that stops closes
-// connections too.
-func (s *Server) cancelLeft(r *request, id string, gone bool) {
-	if !gone || s.draining.Err() != nil {
-		return
-	}
-	if _, err := s.cfg.Tasks.Leave(context.WithoutCancel(r.Context()), r.who.Account, id); err != nil && !errors.Is(err, tasks.ErrFinal) {
-		s.log.Warn("task of a disconnected client continues", "request", r.id, "task", id, "error", err)
-	}
 }
 
 // readForm reads the request's form to its end, and stores its files.
@@ -185,11 +174,6 @@ func (s *Server) readForm(w http.ResponseWriter, r *request, translate bool, fil
 	// been read.
 	_, err = io.Copy(io.Discard, io.LimitReader(jsonstream.Reader(body, openai.Unreadable), maxFormEnd))
 	return form, names, err
-}
-
-// extras returns the options of a form that are not in the specification.
-func extras(f *openai.Form) tasks.Extras {
-	return tasks.Extras{Extras: spec.Extras{Translate: f.Translate, Measures: f.Measures(), Languages: f.Languages, Model: f.Model()}, Voices: f.Speakers}
 }
 
 // shouldRetry is the header that tells OpenAI's clients whether to send a

@@ -1,7 +1,6 @@
 package httpserver
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -33,8 +32,11 @@ func (s *Server) getRealtime(w http.ResponseWriter, r *request) error {
 	if !ok {
 		return s.private(func(w http.ResponseWriter, r *request) error { return s.startRealtime(w, r, nil) })(w, r)
 	}
-	c, err := s.bySecret(r.Context(), secret)
-	if err != nil {
+	var c secretClaims
+	if s.tokens.parse(secret, &c, secretAudience, maxSecret) != nil {
+		return unauthorized()
+	}
+	if err := denied(s.cfg.Accounts.Permit(r.Context(), c.Account, c.Key)); err != nil { // a secret ends with its key and its account
 		return err
 	}
 	r.who = principal{Account: c.Account, KeyID: c.Key}
@@ -94,14 +96,6 @@ type secretClaims struct {
 	Key     string          `json:"key,omitempty"` // id of the API key that made it
 	Session json.RawMessage `json:"session,omitempty"`
 	jwt.RegisteredClaims
-}
-
-// bySecret checks a client secret, which ends with its key and its account.
-func (s *Server) bySecret(ctx context.Context, secret string) (c secretClaims, err error) {
-	if s.tokens.parse(secret, &c, secretAudience, maxSecret) != nil {
-		return c, unauthorized()
-	}
-	return c, denied(s.cfg.Accounts.Permit(ctx, c.Account, c.Key))
 }
 
 // createSecret is POST /realtime/client_secrets.

@@ -77,7 +77,11 @@ func writeResult(to io.Writer, r *tasks.Result) error {
 		_, _ = w.WriteString(`"segments":[`)
 		comma := ""
 		for segment, err := range r.Segments() {
-			text, failed := json.Marshal(specified(segment))
+			segment.Language = "" // not in the specification, as the marks of interpolated times
+			for i := range segment.Words {
+				segment.Words[i].Interpolated = false
+			}
+			text, failed := json.Marshal(segment)
 			if err = cmp.Or(err, failed); err != nil {
 				return err
 			}
@@ -88,17 +92,6 @@ func writeResult(to io.Writer, r *tasks.Result) error {
 	}
 	_, _ = w.Write(last)
 	return w.Flush()
-}
-
-// specified returns a segment with only the specification's fields: its
-// language and the marks of interpolated times stay in the stored result. It
-// changes the words of s.
-func specified(s spec.Segment) spec.Segment {
-	s.Language = ""
-	for i := range s.Words {
-		s.Words[i].Interpolated = false
-	}
-	return s
 }
 
 // listed replaces a missing list with an empty one, because the specification

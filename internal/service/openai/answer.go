@@ -30,7 +30,11 @@ func (f *Form) Answer(result spec.Result) (mediaType string, body []byte, err er
 	case formatVerbose:
 		answer = verbose(f, result, text)
 	case formatDiarized:
-		answer = diarized(result, text)
+		out := diarizedJSON{Task: "transcribe", Duration: result.AudioDuration, Text: text, Segments: []diarizedSegment{}, Usage: used(result)}
+		for _, seg := range result.Segments {
+			out.Segments = append(out.Segments, diarizedSegmentOf(seg))
+		}
+		answer = out
 	default:
 		out := plainJSON{Text: text, Usage: used(result)}
 		if !f.Translate {
@@ -214,14 +218,6 @@ type diarizedJSON struct {
 	Text     string            `json:"text"`
 	Segments []diarizedSegment `json:"segments"`
 	Usage    usage             `json:"usage"`
-}
-
-func diarized(result spec.Result, text string) diarizedJSON {
-	d := diarizedJSON{Task: "transcribe", Duration: result.AudioDuration, Text: text, Segments: []diarizedSegment{}, Usage: used(result)}
-	for _, seg := range result.Segments {
-		d.Segments = append(d.Segments, diarizedSegmentOf(seg))
-	}
-	return d
 }
 
 // Events of a streamed transcription.

@@ -272,11 +272,3 @@ func (c Config) withDefaults() Config {
 	c.Grace = cmp.Or(c.Grace, 30*time.Second)
 	return c
 }
-
-// available returns an engine's capabilities, zero if it reports none.
-func available(e Engine) spec.Available {
-	if e, ok := e.(interface{ Available() spec.Available }); ok {
-		return e.Available()
-	}
-	return spec.Available{}
-}

@@ -19,6 +19,7 @@ import (
 	"github.com/otograph/otograph/internal/service/webhook"
 	"github.com/otograph/otograph/internal/service/worker"
 	"github.com/otograph/otograph/internal/system/backoff"
+	"github.com/otograph/otograph/spec"
 )
 
 // Run runs everything but the HTTP handlers until ctx is done, and then returns
@@ -114,8 +115,11 @@ func (s *Service) worker() (runner, error) {
 // newWorker returns a worker; gone is worker.Config.Gone.
 func newWorker(gone context.Context, c Config, s *state.State, counts *metrics.Metrics) (*worker.Worker, error) {
 	w := worker.Config{
-		Engine: counts.MeasureEngine(c.Engine), Prober: c.Prober, Version: c.Version, Available: available(c.Engine),
+		Engine: counts.MeasureEngine(c.Engine), Prober: c.Prober, Version: c.Version,
 		Grace: c.Grace, Gone: gone, StallTimeout: c.StallTimeout, Outage: counts.Outage("worker"),
+	}
+	if e, ok := c.Engine.(interface{ Available() spec.Available }); ok {
+		w.Available = e.Available()
 	}
 	if e, ok := c.Engine.(interface{ CheckModels(context.Context) error }); ok {
 		w.Models = e.CheckModels

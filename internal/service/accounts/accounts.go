@@ -340,19 +340,12 @@ func checkPassword(stored, password string) bool {
 	return subtle.ConstantTimeCompare(argon2.IDKey([]byte(password), salt, time, memory, threads, uint32(len(want))), want) == 1
 }
 
-func checkNewPassword(password string) error {
+func (s *Store) newHash(ctx context.Context, password string) (string, error) {
 	if n := utf8.RuneCountInString(password); n < 8 || len(password) > 1024 || !utf8.ValidString(password) {
-		return fmt.Errorf("password %w: want at least 8 characters and at most 1,024 bytes of UTF-8", ErrInvalid)
+		return "", fmt.Errorf("password %w: want at least 8 characters and at most 1,024 bytes of UTF-8", ErrInvalid)
 	}
 	if commonPasswords()[strings.ToLower(password)] {
-		return fmt.Errorf("password %w: it is one of the most common passwords", ErrInvalid)
-	}
-	return nil
-}
-
-func (s *Store) newHash(ctx context.Context, password string) (string, error) {
-	if err := checkNewPassword(password); err != nil {
-		return "", err
+		return "", fmt.Errorf("password %w: it is one of the most common passwords", ErrInvalid)
 	}
 	if err := s.hashing.Acquire(ctx, 1); err != nil {
 		return "", err

@@ -105,7 +105,11 @@ type lockedVoices struct {
 // changeVoices stores the voice that change returns with the account's voices.
 func (s *Store) changeVoices(ctx context.Context, account, what string, change func(*sql.Tx, *lockedVoices) (voices.Voice, error)) (stored Voice, err error) {
 	err = s.db.Write(ctx, func(tx *sql.Tx) error {
-		ids, register, err := s.lockVoices(ctx, tx, account)
+		var locked string
+		if err := tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1"+s.db.ForUpdate(), account).Scan(&locked); err != nil {
+			return err
+		}
+		ids, register, err := readVoices(ctx, tx, account)
 		defer register.Clear()
 		if err != nil {
 			return err
@@ -193,15 +197,6 @@ func (s *Store) FoldVoices(ctx context.Context) error {
 func (s *Store) Register(ctx context.Context, account string) (*voices.Register, error) {
 	_, register, err := readVoices(ctx, s.db.Read(), account)
 	return register, s.wrap("read voices", err)
-}
-
-// lockVoices is readVoices under the lock of the account's row, for changes.
-func (s *Store) lockVoices(ctx context.Context, tx *sql.Tx, account string) (ids []string, register *voices.Register, err error) {
-	var locked string
-	if err := tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1"+s.db.ForUpdate(), account).Scan(&locked); err != nil {
-		return nil, nil, err
-	}
-	return readVoices(ctx, tx, account)
 }
 
 // readVoices returns the voices of an account with their ids, ordered by name.

@@ -63,7 +63,15 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 	for _, lane := range slices.Backward(slices.Sorted(maps.Keys(paused))) {
 		o.Lanes = append(o.Lanes, LaneState{Lane: lane, Paused: paused[lane]})
 	}
-	if o.Accounts, err = q.accountStates(ctx); err != nil {
+	// Each phase is counted with its index.
+	o.Accounts, err = db.Select(ctx, q.config.DB.Read(), func(row db.Row, a *AccountState) error {
+		return row.Scan(&a.AccountID, &a.Account, &a.Lane, &a.Waiting, &a.Running, &a.Delayed, db.ScanOptionalTime(&a.Oldest))
+	}, `SELECT x.account_id, a.name, x.lane, SUM(x.waiting), SUM(x.running), SUM(x.delayed), NULLIF(MAX(x.oldest), 0) FROM (
+		SELECT account_id, lane, COUNT(*) AS waiting, 0 AS running, 0 AS delayed, MIN(queued_at) AS oldest FROM tasks WHERE phase = 'queued' GROUP BY account_id, lane
+		UNION ALL SELECT account_id, lane, 0, COUNT(*), 0, 0 FROM tasks WHERE phase = 'running' GROUP BY account_id, lane
+		UNION ALL SELECT account_id, lane, 0, 0, COUNT(*), 0 FROM tasks WHERE phase = 'delayed' GROUP BY account_id, lane
+		) x JOIN accounts a ON a.id = x.account_id GROUP BY x.account_id, a.name, x.lane ORDER BY a.name, x.lane DESC`)
+	if err != nil {
 		return o, q.wrap("overview", err)
 	}
 	for _, a := range o.Accounts {
@@ -73,7 +81,11 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 			}
 		}
 	}
-	o.Workers, err = q.workerStates(ctx)
+	o.Workers, err = db.Select(ctx, q.config.DB.Read(), func(row db.Row, w *WorkerState) error {
+		return row.Scan(&w.ID, &w.Version, &w.PID, &w.TaskID, &w.Stage, db.ScanTime(&w.Since), db.ScanTime(&w.StartedAt), db.ScanTime(&w.BeatAt))
+	}, `SELECT w.id, w.version, w.pid, COALESCE(t.id, ''), CASE WHEN t.id = w.task_id THEN w.stage ELSE '' END, t.claimed_at, w.started_at, w.beat_at
+		FROM workers w LEFT JOIN tasks t ON t.worker_id = w.id AND t.phase = 'running'
+		WHERE w.kind = $1 ORDER BY w.id, t.id`, string(Worker))
 	return o, q.wrap("overview", err)
 }
 
@@ -95,25 +107,6 @@ func (q *Queue) Paused(ctx context.Context) (map[string]bool, error) {
 		paused[l.Lane] = l.Paused
 	}
 	return paused, q.wrap("lanes", err)
-}
-
-// accountStates counts each phase with the phase's index.
-func (q *Queue) accountStates(ctx context.Context) ([]AccountState, error) {
-	return db.Select(ctx, q.config.DB.Read(), func(row db.Row, a *AccountState) error {
-		return row.Scan(&a.AccountID, &a.Account, &a.Lane, &a.Waiting, &a.Running, &a.Delayed, db.ScanOptionalTime(&a.Oldest))
-	}, `SELECT x.account_id, a.name, x.lane, SUM(x.waiting), SUM(x.running), SUM(x.delayed), NULLIF(MAX(x.oldest), 0) FROM (
-		SELECT account_id, lane, COUNT(*) AS waiting, 0 AS running, 0 AS delayed, MIN(queued_at) AS oldest FROM tasks WHERE phase = 'queued' GROUP BY account_id, lane
-		UNION ALL SELECT account_id, lane, 0, COUNT(*), 0, 0 FROM tasks WHERE phase = 'running' GROUP BY account_id, lane
-		UNION ALL SELECT account_id, lane, 0, 0, COUNT(*), 0 FROM tasks WHERE phase = 'delayed' GROUP BY account_id, lane
-		) x JOIN accounts a ON a.id = x.account_id GROUP BY x.account_id, a.name, x.lane ORDER BY a.name, x.lane DESC`)
-}
-
-func (q *Queue) workerStates(ctx context.Context) ([]WorkerState, error) {
-	return db.Select(ctx, q.config.DB.Read(), func(row db.Row, w *WorkerState) error {
-		return row.Scan(&w.ID, &w.Version, &w.PID, &w.TaskID, &w.Stage, db.ScanTime(&w.Since), db.ScanTime(&w.StartedAt), db.ScanTime(&w.BeatAt))
-	}, `SELECT w.id, w.version, w.pid, COALESCE(t.id, ''), CASE WHEN t.id = w.task_id THEN w.stage ELSE '' END, t.claimed_at, w.started_at, w.beat_at
-		FROM workers w LEFT JOIN tasks t ON t.worker_id = w.id AND t.phase = 'running'
-		WHERE w.kind = $1 ORDER BY w.id, t.id`, string(Worker))
 }
 
 // Item is a task in an operator's list.

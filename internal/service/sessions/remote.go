@@ -27,15 +27,6 @@ type remote struct {
 	err    error
 }
 
-// dial opens a session on a connection.
-func dial(conn net.Conn, set doors.Settings, counts *metrics.Live) *remote {
-	r := &remote{conn: conn, counts: counts, out: make(chan message, 8), events: make(chan spec.LiveEvent, 64), done: make(chan struct{})}
-	r.out <- message{Settings: &set}
-	go r.write()
-	go r.read()
-	return r
-}
-
 func (r *remote) write() {
 	for out := json.NewEncoder(r.conn); ; {
 		select {

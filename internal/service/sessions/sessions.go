@@ -162,8 +162,12 @@ func (s *Sessions) Open(ctx context.Context, o Order, set doors.Settings) (_ doo
 		kept.drop()
 		return nil, refusal(err)
 	}
+	r := &remote{conn: conn, counts: s.config.Counts, out: make(chan message, 8), events: make(chan spec.LiveEvent, 64), done: make(chan struct{})}
+	r.out <- message{Settings: &set}
+	go r.write()
+	go r.read()
 	return &session{
-		remote: dial(conn, set, s.config.Counts), sessions: s, claim: claim, order: o, format: set.Format, recording: kept, ended: s.config.Counts.Begins(),
+		remote: r, sessions: s, claim: claim, order: o, format: set.Format, recording: kept, ended: s.config.Counts.Begins(),
 	}, nil
 }
 

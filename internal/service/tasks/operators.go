@@ -116,7 +116,15 @@ func (s *core) reopen(ctx context.Context, tx *sql.Tx, r row) error {
 	if len(r.Extras.Voices) > 0 { // their recordings are deleted when the task ends, even if its audio is kept
 		return fmt.Errorf("%w: the recordings of the known speakers of %s no longer exist: submit it again", ErrNotRetryable, r.ID)
 	}
-	if err := s.holdAgain(ctx, tx, r); err != nil {
+	prices, sets, err := s.terms(ctx, tx, r.price)
+	if err != nil {
+		return err
+	}
+	price, err := s.firstPrice(r.Task, 0, prices, stillNaming(r.Extras.Model, sets))
+	if err == nil {
+		err = s.billing.Hold(ctx, tx, r.AccountID, r.ID, price, r.BatchMode)
+	}
+	if err != nil {
 		return err
 	}
 	// Files that the previous end scheduled for deletion are needed again.
@@ -135,19 +143,6 @@ func (s *core) reopen(ctx context.Context, tx *sql.Tx, r row) error {
 		return err
 	}
 	return s.queue.Added(ctx, tx, r.ref())
-}
-
-// holdAgain holds the price of a task that had a hold before.
-func (s *core) holdAgain(ctx context.Context, tx *sql.Tx, r row) error {
-	prices, sets, err := s.terms(ctx, tx, r.price)
-	if err != nil {
-		return err
-	}
-	price, err := s.firstPrice(r.Task, 0, prices, stillNaming(r.Extras.Model, sets))
-	if err != nil {
-		return err
-	}
-	return s.billing.Hold(ctx, tx, r.AccountID, r.ID, price, r.BatchMode)
 }
 
 // TakeBack takes a running task from its worker and queues it, without counting

@@ -102,7 +102,10 @@ func (n *Notifier) Run(ctx context.Context) error {
 // notifier may have claimed without confirmation.
 func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Delivery, err error) {
 	if f.unconfirmed.Swap(false) {
-		err = n.outbox.handBack(ctx, id, f.inProgress()...)
+		f.mu.Lock()
+		inProgress := slices.Collect(maps.Keys(f.under))
+		f.mu.Unlock()
+		err = n.outbox.handBack(ctx, id, inProgress...)
 	}
 	for share := 1; d == nil && err == nil; share = min(2*share, n.config.PerAccount) {
 		busy := f.busy(share)
@@ -234,13 +237,6 @@ type deliveries struct {
 
 // mostSlow limits the remembered slow hosts.
 const mostSlow = 1000
-
-// inProgress returns the callbacks in progress.
-func (f *deliveries) inProgress() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Collect(maps.Keys(f.under))
-}
 
 // busy returns the hosts and accounts that have their full share of deliveries
 // in progress. perAccount is an account's share; slow hosts share half of all

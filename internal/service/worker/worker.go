@@ -323,7 +323,12 @@ func (w *Worker) transcribe(ctx context.Context, c *tasks.Claim, path string) (o
 	case errors.Is(err, ErrUnpaid) && affordable.Most < spec.MaxAudioSeconds:
 		return outcome, spec.Permanent(fmt.Errorf("insufficient_balance: the audio lasts longer than the %.0f min that the available balance pays for; nothing is charged", affordable.Most/60))
 	case err != nil:
-		return outcome, w.attribute(ctx, err)
+		if w.config.Models != nil && ctx.Err() == nil && !spec.IsPermanent(err) { // unreadable models are the service's fault
+			if broken := w.config.Models(ctx); broken != nil {
+				err = modelsError{errors.Join(err, broken)}
+			}
+		}
+		return outcome, err
 	}
 	if outcome.Tier != "" && outcome.Tier != spec.TierStandard && outcome.Tier != spec.TierOptimized {
 		return outcome, fmt.Errorf("the engine reports the unknown tier %.40q", outcome.Tier)
@@ -434,16 +439,6 @@ func (w *Worker) pay(ctx context.Context, c *tasks.Claim, seconds float64) (affo
 		return err
 	})
 	return affordable, err
-}
-
-// attribute blames the service for an engine's error with unreadable models.
-func (w *Worker) attribute(ctx context.Context, err error) error {
-	if w.config.Models != nil && ctx.Err() == nil && !spec.IsPermanent(err) {
-		if broken := w.config.Models(ctx); broken != nil {
-			return modelsError{errors.Join(err, broken)}
-		}
-	}
-	return err
 }
 
 // checkLength refuses audio that is too long. An impossible length is a failure

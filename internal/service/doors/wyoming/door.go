@@ -64,7 +64,8 @@ func (d *Door) Receive(text bool, data []byte) (actions []doors.Action, replies 
 	}
 	switch e.Type {
 	case "describe":
-		return nil, d.info(), nil
+		languages, _ := json.Marshal(d.languages)
+		return nil, event("info", json.RawMessage(strings.Replace(description, `"languages": []`, `"languages": `+string(languages), 1))), nil
 	case "ping":
 		return nil, event("pong", doors.Object{"text": e.Data.Text}), nil
 	case "transcribe":
@@ -95,12 +96,6 @@ const name = "otograph"
 //
 //go:embed info.json
 var description string
-
-// info describes the service.
-func (d *Door) info() [][]byte {
-	languages, _ := json.Marshal(d.languages)
-	return event("info", json.RawMessage(strings.Replace(description, `"languages": []`, `"languages": `+string(languages), 1)))
-}
 
 // Send implements doors.Door.
 func (d *Door) Send(e spec.LiveEvent) [][]byte {

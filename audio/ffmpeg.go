@@ -102,7 +102,11 @@ func (r *report) line(text string) {
 	if level == "verbose" {
 		if m := correctionLine.FindStringSubmatch(text); m != nil {
 			late, _ := strconv.ParseFloat(m[1], 64)
-			r.stamps.delay(late / 1e6)
+			if late /= 1e6; late > longestGap {
+				r.stamps.dropped = true
+			} else {
+				r.stamps.late = late
+			}
 		}
 		return
 	}

@@ -291,7 +291,34 @@ func (in *input) decode(ctx context.Context, o Options, rec *recorder) error {
 	if in.tape != nil {
 		return in.decodeWAV(ctx, o, rec)
 	}
-	return in.decodeChild(ctx, o, rec)
+	sum := make(chan error, 1)
+	hashCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if in.hashed() {
+		sum <- nil
+	} else {
+		go func() { // runs in parallel with the decoder, from the same pages of the cache
+			m := newMeter(hashCtx, io.NewSectionReader(in.file, 0, in.info.Size), in.name, -1)
+			_, err := io.CopyBuffer(io.Discard, onlyReader{m}, make([]byte, 1<<18))
+			in.info.MD5 = m.hex()
+			sum <- err
+		}()
+	}
+	rep, h, err := in.decodeFFmpeg(ctx, o, rec, 0)
+	if err != nil {
+		cancel()
+	}
+	hashErr := <-sum
+	if err != nil {
+		return err
+	}
+	if hashErr != nil {
+		return hashErr
+	}
+	in.describe(rep, h)
+	in.timeline, in.info.BadTimes = rep.stamps.timeline(), rep.stamps.dropped
+	in.info.Truncated = in.info.Truncated || rep.incomplete(in, o, rep.stamps.end(rec.seconds()))
+	return in.checkEnd(rec.count)
 }
 
 func (in *input) decodeWAV(ctx context.Context, o Options, rec *recorder) error {
@@ -337,37 +364,6 @@ func (in *input) samplesAhead() (n int64, cut bool) {
 		n += size - size%align
 	}
 	return n, cut || c.lost(err)
-}
-
-func (in *input) decodeChild(ctx context.Context, o Options, rec *recorder) error {
-	sum := make(chan error, 1)
-	hashCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if in.hashed() {
-		sum <- nil
-	} else {
-		go func() { // runs in parallel with the decoder, from the same pages of the cache
-			m := newMeter(hashCtx, io.NewSectionReader(in.file, 0, in.info.Size), in.name, -1)
-			_, err := io.CopyBuffer(io.Discard, onlyReader{m}, make([]byte, 1<<18))
-			in.info.MD5 = m.hex()
-			sum <- err
-		}()
-	}
-	rep, h, err := in.decodeFFmpeg(ctx, o, rec, 0)
-	if err != nil {
-		cancel()
-	}
-	hashErr := <-sum
-	if err != nil {
-		return err
-	}
-	if hashErr != nil {
-		return hashErr
-	}
-	in.describe(rep, h)
-	in.timeline, in.info.BadTimes = rep.stamps.timeline(), rep.stamps.dropped
-	in.info.Truncated = in.info.Truncated || rep.incomplete(in, o, rep.stamps.end(rec.seconds()))
-	return in.checkEnd(rec.count)
 }
 
 // checkEnd marks a file as truncated if it ends before its structure declares,

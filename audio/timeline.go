@@ -127,13 +127,6 @@ func (s *stamps) frame(time, length float64) {
 	}
 }
 
-// delay sets the seconds from the beginning of the file to time 0.
-func (s *stamps) delay(seconds float64) {
-	if s.dropped = s.dropped || seconds > longestGap; seconds <= longestGap {
-		s.late = seconds
-	}
-}
-
 // end returns the time at which samples end that last a number of seconds.
 func (s *stamps) end(seconds float64) float64 { return s.late + s.latest + seconds }
 

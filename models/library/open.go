@@ -335,18 +335,14 @@ func Recognizers(dir string) ([]models.Model, error) {
 			continue // a broken file; the others in its folder are also unknown
 		}
 		for _, role := range roles {
-			add(role, inFolder(entries[role]))
+			list := entries[role]
+			for i := range list {
+				if len(list) > 1 { // one model has the folder's name, several those of their files
+					list[i].Name = stem(filepath.Base(list[i].main()))
+				}
+			}
+			add(role, list)
 		}
 	}
 	return all, nil
-}
-
-// inFolder names a folder's models: one after the folder, several by files.
-func inFolder(entries []entry) []entry {
-	if len(entries) > 1 {
-		for i := range entries {
-			entries[i].Name = stem(filepath.Base(entries[i].main()))
-		}
-	}
-	return entries
 }

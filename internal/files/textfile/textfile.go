@@ -43,10 +43,6 @@ func ReadFrom(r io.Reader, most int64) (string, error) {
 	case int64(len(data)) > most:
 		return "", fmt.Errorf("expected a text of at most %d bytes", most)
 	}
-	return decode(data)
-}
-
-func decode(data []byte) (string, error) {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) { // Windows calls it "Unicode"
 		decoded, err := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(data)
 		if err != nil || bytes.ContainsRune(decoded, utf8.RuneError) {

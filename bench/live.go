@@ -179,7 +179,14 @@ func (b *liveBench) level(ctx context.Context, n int) (liveLevel, error) {
 				if k == 0 {
 					b.announce(it.Name, fmt.Sprintf("%d at a time", n), i)
 				}
-				s, err := b.open(inner, b.Systems[0].options(it))
+				opt := b.Systems[0].options(it)
+				var s LiveStream
+				var err error
+				if stream := b.Systems[0].Stream; stream != nil {
+					s, err = stream(inner, opt.ASRLanguage)
+				} else {
+					s, err = live.Open(inner, b.pipeline, live.Options{Options: opt})
+				}
 				if err != nil {
 					return err
 				}
@@ -207,14 +214,6 @@ func (b *liveBench) level(ctx context.Context, n int) (liveLevel, error) {
 	l.CPU = host.ProcessorSeconds() - cpu
 	b.report.Levels = append(b.report.Levels, l)
 	return l, err
-}
-
-// open opens a session.
-func (b *liveBench) open(ctx context.Context, opt otograph.Options) (LiveStream, error) {
-	if stream := b.Systems[0].Stream; stream != nil {
-		return stream(ctx, opt.ASRLanguage)
-	}
-	return live.Open(ctx, b.pipeline, live.Options{Options: opt})
 }
 
 // play writes a recording and some silence at their own speed, each packet when

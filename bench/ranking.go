@@ -42,20 +42,17 @@ func rankings(systems []systemReport, seed uint64) (list []ranking, why string) 
 	if len(systems) < 2 {
 		return nil, ""
 	}
-	texts, sorted := rank("text", systems, seed, spokenWords, WordErrors.Add, WordErrors.Rate)
+	texts, sorted := rank("text", systems, seed, func(it itemReport) *WordErrors {
+		if it.Score.Words == nil || it.Score.Words.Reference == 0 { // without speech
+			return nil
+		}
+		return it.Score.Words
+	}, WordErrors.Add, WordErrors.Rate)
 	turns, _ := rank("turns", systems, seed, func(it itemReport) *DER { return it.Score.Turns }, DER.add, DER.Rate)
 	if len(texts) > 0 {
 		why = reason(sorted[0], sorted[len(sorted)-1])
 	}
 	return append(texts, turns...), why
-}
-
-// spokenWords returns the errors of a text, nil without speech.
-func spokenWords(it itemReport) *WordErrors {
-	if it.Score.Words == nil || it.Score.Words.Reference == 0 {
-		return nil
-	}
-	return it.Score.Words
 }
 
 // rank orders the systems by the rate of the sum of a score. It also returns

@@ -26,7 +26,7 @@ type runner struct {
 	pipeline *otograph.Pipeline // nil for an Engine
 }
 
-// run makes the missing measurements of the system.
+// run makes the missing measurements of the system: those of models one by one.
 func (r *runner) run(ctx context.Context) error {
 	for _, it := range r.Items {
 		if r.missing(it) <= r.repeats() {
@@ -39,33 +39,6 @@ func (r *runner) run(ctx context.Context) error {
 	if r.system.Engine != nil {
 		return r.runEngine(ctx)
 	}
-	return r.runModels(ctx)
-}
-
-// missing returns the first repeat of a recording that is not measured. A
-// recording that failed counts as measured.
-func (r *runner) missing(it Item) (repeat int) {
-	repeat = 1
-	for _, rec := range r.file.find(r.index, it.Name) {
-		switch {
-		case rec.Error != "":
-			return r.repeats() + 1
-		case rec.Cost != nil:
-			repeat++
-		}
-	}
-	return repeat
-}
-
-func (r *runner) announce(it Item, what string, done int) {
-	if r.Progress != nil {
-		n := len(r.Items)
-		r.Progress(Step{System: r.system.Name, Item: it.Name, What: what, Done: float64(r.index*n + n - len(r.open) + done), Total: float64(len(r.Systems) * n)})
-	}
-}
-
-// runModels loads the system's models and measures the recordings one by one.
-func (r *runner) runModels(ctx context.Context) error {
 	s := r.system
 	debug.FreeOSMemory() // memory left by the previous system must not count for this one
 	r.announce(Item{}, "load", 0)
@@ -93,6 +66,28 @@ func (r *runner) runModels(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// missing returns the first repeat of a recording that is not measured. A
+// recording that failed counts as measured.
+func (r *runner) missing(it Item) (repeat int) {
+	repeat = 1
+	for _, rec := range r.file.find(r.index, it.Name) {
+		switch {
+		case rec.Error != "":
+			return r.repeats() + 1
+		case rec.Cost != nil:
+			repeat++
+		}
+	}
+	return repeat
+}
+
+func (r *runner) announce(it Item, what string, done int) {
+	if r.Progress != nil {
+		n := len(r.Items)
+		r.Progress(Step{System: r.system.Name, Item: it.Name, What: what, Done: float64(r.index*n + n - len(r.open) + done), Total: float64(len(r.Systems) * n)})
+	}
 }
 
 // runEngine measures the recordings on another recognizer.

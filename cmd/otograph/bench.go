@@ -169,7 +169,11 @@ func (c *benchRunCmd) systems() ([]bench.System, error) {
 		}
 		sets, names = append(sets, set), append(names, name)
 	}
-	warnOfOtherRoles(sets, names)
+	for i, set := range sets[1:] { // other models affect the figures as well
+		if roles := otherRoles(first, set); len(roles) > 0 {
+			warn("%s and %s also differ in: %s\n", names[0], names[i+1], strings.Join(roles, ", "))
+		}
+	}
 	var systems []bench.System
 	for i, set := range sets {
 		for _, tier := range c.Tier {

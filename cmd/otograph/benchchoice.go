@@ -84,13 +84,3 @@ func otherRoles(a, b *models.Set) (list []string) {
 	}
 	return list
 }
-
-// warnOfOtherRoles warns about other models that differ between compared sets,
-// because they affect the figures as well.
-func warnOfOtherRoles(sets []*models.Set, names []string) {
-	for i, set := range sets[1:] {
-		if roles := otherRoles(sets[0], set); len(roles) > 0 {
-			warn("%s and %s also differ in: %s\n", names[0], names[i+1], strings.Join(roles, ", "))
-		}
-	}
-}

@@ -118,7 +118,21 @@ type storeCmd struct {
 
 func (c *storeCmd) Run(ctx context.Context) error {
 	if c.Adopt {
-		return c.change(ctx, "store adopt", db.Redact(c.Blobs), "", func(s *stores) error { return c.adopt(ctx, s) })
+		// No other server may use the store then, because each one's clean-up would
+		// delete the other's files.
+		return c.change(ctx, "store adopt", db.Redact(c.Blobs), "", func(s *stores) error {
+			if err := s.Files.Check(ctx); err != nil {
+				return err
+			}
+			id, err := s.Adopt(ctx, c.Yes)
+			if foreign, ok := errors.AsType[*state.ForeignStoreError](err); ok {
+				return &usageError{fmt.Errorf("%w: if no service uses that database any longer, repeat this with --yes", foreign)}
+			}
+			if err == nil {
+				say("%s now belongs to database %s\n", s.Files.Name(), id.ID)
+			}
+			return err
+		})
 	}
 	if c.Yes {
 		return &usageError{errors.New("store: --yes belongs to --adopt")}
@@ -133,23 +147,6 @@ func (c *storeCmd) Run(ctx context.Context) error {
 		}
 		return printJSON(map[string]any{"store": s.Files.Name(), "belongs_to": found, "database": state.StoreIdentity(id)})
 	})
-}
-
-// adopt assigns the store to this database. No other server may use the store
-// then, because each one's clean-up would delete the other's files.
-func (c *storeCmd) adopt(ctx context.Context, s *stores) error {
-	if err := s.Files.Check(ctx); err != nil {
-		return err
-	}
-	id, err := s.Adopt(ctx, c.Yes)
-	if foreign, ok := errors.AsType[*state.ForeignStoreError](err); ok {
-		return &usageError{fmt.Errorf("%w: if no service uses that database any longer, repeat this with --yes", foreign)}
-	}
-	if err != nil {
-		return err
-	}
-	say("%s now belongs to database %s\n", s.Files.Name(), id.ID)
-	return nil
 }
 
 // folder returns the data folder, created if missing and closed to others.
@@ -198,7 +195,15 @@ func (c *auditCmd) Run(ctx context.Context) error {
 	}
 	return c.with(ctx, func(s *stores) error {
 		if c.Verify != "" {
-			return verifyReceipt(ctx, s, c.Verify)
+			text, err := os.ReadFile(c.Verify)
+			if err != nil {
+				return err
+			}
+			r, err := s.Erasure.Verify(ctx, strings.TrimSpace(string(text)))
+			if err != nil {
+				return fmt.Errorf("%s: not a receipt of this database: %w", c.Verify, err)
+			}
+			return printJSON(r)
 		}
 		entries, err := s.Accounts.AuditLog(ctx, since, c.Limit)
 		if err != nil {
@@ -208,19 +213,6 @@ func (c *auditCmd) Run(ctx context.Context) error {
 			t.row(e.At.Format(time.RFC3339), e.Operator, e.Action, spec.Shorten(e.Subject), spec.Shorten(e.Detail))
 		})
 	})
-}
-
-// verifyReceipt prints the content of a receipt that this database signed.
-func verifyReceipt(ctx context.Context, s *stores, file string) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	r, err := s.Erasure.Verify(ctx, strings.TrimSpace(string(text)))
-	if err != nil {
-		return fmt.Errorf("%s: not a receipt of this database: %w", file, err)
-	}
-	return printJSON(r)
 }
 
 // change is like with, for a command that changes something: the audit log

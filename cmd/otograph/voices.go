@@ -168,7 +168,14 @@ func (c *voicesListCmd) Run() error {
 		return err
 	}
 	if c.Remove != "" {
-		return c.remove(path, register)
+		if !register.Remove(c.Remove) {
+			return fmt.Errorf("%s: there is no voice %q", path, spec.Shorten(c.Remove))
+		}
+		if err := keepRegister(path, register); err != nil {
+			return err
+		}
+		say("%s: %s has been removed.\n", path, spec.Shorten(c.Remove))
+		return nil
 	}
 	if c.JSON {
 		return register.Write(cleanJSON(os.Stdout))
@@ -176,18 +183,6 @@ func (c *voicesListCmd) Run() error {
 	return printList(false, register.Voices, []string{"NAME", "RECORDINGS", "MODEL", "ADDED", "CONSENT"}, func(t table, v voices.Voice) {
 		t.row(v.Name, len(v.Vectors), fmt.Sprintf("%.8s", v.Model), v.Added.Format(time.DateOnly), v.Consent)
 	})
-}
-
-// remove removes the voice of a person.
-func (c *voicesListCmd) remove(path string, register *voices.Register) error {
-	if !register.Remove(c.Remove) {
-		return fmt.Errorf("%s: there is no voice %q", path, spec.Shorten(c.Remove))
-	}
-	if err := keepRegister(path, register); err != nil {
-		return err
-	}
-	say("%s: %s has been removed.\n", path, spec.Shorten(c.Remove))
-	return nil
 }
 
 // identifier identifies speakers in a register; nil identifies none.

@@ -93,7 +93,7 @@ func Repeat(words []Word, echoes []Echo) []Word {
 type copied struct{ from, to, lag int }
 
 // Finder finds repeated sound in one window after the other. Its memory of some
-// 15 MB is used again. It is safe for concurrent use.
+// 20 MB is used again. It is safe for concurrent use.
 type Finder struct {
 	mu          sync.Mutex
 	samples     []float32
@@ -101,6 +101,7 @@ type Finder struct {
 	padded      []float64
 	spectrum    []complex128
 	transform   *fourier.FFT
+	cosines     *fourier.DCT // of the transform's power, which is real and even
 }
 
 // copies returns the stretches of a window that repeat earlier ones, in order.
@@ -188,7 +189,7 @@ func (f *Finder) autocorrelation() []float64 {
 	n := len(f.left) / echoEach
 	size := 1 << bits.Len(uint(2*n-1))
 	if f.transform == nil || f.transform.Len() != size {
-		f.transform = fourier.NewFFT(size)
+		f.transform, f.cosines = fourier.NewFFT(size), fourier.NewDCT(size/2+1)
 	}
 	f.padded, f.spectrum = sized(f.padded, size), sized(f.spectrum, size/2+1)
 	clear(f.padded)
@@ -196,10 +197,11 @@ func (f *Finder) autocorrelation() []float64 {
 		f.padded[i] = f.left[i*echoEach]
 	}
 	f.transform.Coefficients(f.spectrum, f.padded)
+	power := f.padded[:len(f.spectrum)]
 	for i, c := range f.spectrum {
-		f.spectrum[i] = complex(real(c)*real(c)+imag(c)*imag(c), 0)
+		power[i] = real(c)*real(c) + imag(c)*imag(c)
 	}
-	return f.transform.Sequence(f.padded, f.spectrum)[:n-leastEcho*echoHop/echoEach]
+	return f.cosines.Transform(power, power)[:n-leastEcho*echoHop/echoEach]
 }
 
 // refined returns the lag next to one at which the sound left correlates most.

@@ -17,29 +17,29 @@ type (
 	Tier = spec.Tier
 	// Stage is a part of a run.
 	Stage = spec.Stage
-	// Progress is a report from a run.
+	// Progress is a report from a run; see spec.Progress.
 	Progress = spec.Progress
-	// StageError reports which stage of a run failed.
+	// StageError reports which stage of a run failed; see spec.StageError.
 	StageError = spec.StageError
-	// Result is a run's result; its JSON is the specification's Task result.
+	// Result is a run's result, in JSON the specification's; see spec.Result.
 	Result = spec.Result
-	// Capabilities lists the parts that a Result contains.
+	// Capabilities lists the parts that a Result contains; see spec.Capabilities.
 	Capabilities = spec.Capabilities
-	// Segment is one sentence of the transcript.
+	// Segment is one sentence of the transcript; see spec.Segment.
 	Segment = spec.Segment
-	// Word is one word with its times in seconds.
+	// Word is one word with its times in seconds; see spec.Word.
 	Word = spec.Word
-	// Interval is a period in seconds.
+	// Interval is a period in seconds; see spec.Interval.
 	Interval = spec.Interval
-	// SpeakerEmbedding is the voice of one speaker.
+	// SpeakerEmbedding is the voice of one speaker; see spec.SpeakerEmbedding.
 	SpeakerEmbedding = spec.SpeakerEmbedding
-	// Turn is a period, in seconds, in which one speaker speaks.
+	// Turn is a period, in seconds, in which one speaker speaks; see spec.Turn.
 	Turn = spec.Turn
-	// AudioEvent is a detected sound.
+	// AudioEvent is a detected sound; see spec.AudioEvent.
 	AudioEvent = spec.AudioEvent
-	// Warning reports an option that a run could not honor.
+	// Warning reports an option that a run could not honor; see spec.Warning.
 	Warning = spec.Warning
-	// Stats counts the work of a run.
+	// Stats counts the work of a run; see spec.Stats.
 	Stats = spec.Stats
 )
 

@@ -92,12 +92,14 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 		if c.Format != "json" {
 			return fmt.Errorf("%w; nothing was written, --format json shows the details", err)
 		}
-		return errors.Join(c.write(a, script, cueOf), err)
-	}
-	if !c.Quiet {
+	} else if !c.Quiet {
 		c.report(a)
 	}
-	return c.write(a, script, cueOf)
+	var buf bytes.Buffer
+	if failed := c.render(&buf, a, script, cueOf); failed != nil {
+		return errors.Join(failed, err)
+	}
+	return errors.Join(deliver(c.Output, buf.Bytes(), c.Format, false), err)
 }
 
 // misfitOf explains a text that does not match: it is the wrong one, or the
@@ -115,15 +117,6 @@ func misfitOf(a *otograph.Alignment) string {
 
 // maxRecognized limits the words in the message about a misfit, in characters.
 const maxRecognized = 100
-
-// write writes an alignment to the destination of -o.
-func (c *alignCmd) write(a *otograph.Alignment, script *subtitle.Script, cueOf []int) error {
-	var buf bytes.Buffer
-	if err := c.render(&buf, a, script, cueOf); err != nil {
-		return err
-	}
-	return deliver(c.Output, buf.Bytes(), c.Format, false)
-}
 
 // cueLine is a line of times of SubRip and WebVTT.
 var cueLine = regexp.MustCompile(`(?m)^\s*[\d:]+[.,]\d+\s*-->\s*[\d:]+[.,]\d+`)

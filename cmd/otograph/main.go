@@ -201,14 +201,6 @@ func lateFirstCollection() {
 	runtime.AddCleanup(&sentinel{}, func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
-// usualCollection reverts lateFirstCollection in a server, which opens no
-// models: otherwise the garbage of successive requests would accumulate.
-func usualCollection() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(100)
-	}
-}
-
 // firstCommands are the commands that `otograph help` lists.
 var firstCommands = []string{"transcribe", "models", "serve", "work", "bench", "align", "voices", "doctor"}
 

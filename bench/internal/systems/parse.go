@@ -70,11 +70,8 @@ func parseMarked(data []byte, recording string) (res *otograph.Result, marks Mar
 // isRemark reports whether a text begins with a remark in brackets such as
 // "[music]", rather than with JSON.
 func isRemark(text string) bool {
-	if !strings.HasPrefix(text, "[") {
-		return false
-	}
-	remark, _, closed := strings.Cut(text[1:], "]")
-	return closed && !strings.ContainsAny(remark, `"{`)
+	remark, _, closed := strings.Cut(text, "]")
+	return closed && text[0] == '[' && !strings.ContainsAny(remark, `"{`)
 }
 
 func titleOf(page string) string {

@@ -136,17 +136,33 @@ func declaredFrames(b []byte) int64 {
 	return 0
 }
 
-// flacSamples returns the number of samples of one channel that a FLAC file
-// declares (RFC 9639, section 8.2), or 0.
-func flacSamples(f io.ReaderAt) (int64, error) {
+// flacHeader is what a FLAC file declares (RFC 9639, section 8.2), or zero.
+type flacHeader struct {
+	rate, channels int
+	samples        int64 // of one channel
+	framed         bool  // a frame follows the metadata
+}
+
+func readFLACHeader(f io.ReaderAt) (h flacHeader, err error) {
 	at, err := skipID3(f)
 	if err != nil {
-		return 0, err
+		return h, err
 	}
 	var b [26]byte // the mark, the header of the first block, and the block up to the number
 	n, err := readAt(f, b[:], at)
 	if err != nil || n < len(b) || string(b[:4]) != "fLaC" || b[4]&0x7f != 0 {
-		return 0, err
+		return h, err
 	}
-	return int64(binary.BigEndian.Uint64(b[18:]) & (1<<36 - 1)), nil
+	fields := binary.BigEndian.Uint64(b[18:])
+	h.rate, h.channels, h.samples = int(fields>>44), int(fields>>41&7)+1, int64(fields&(1<<36-1))
+	for last := false; !last; last = b[0]&0x80 != 0 {
+		at += 4
+		if n, err = readAt(f, b[:4], at); err != nil || n < 4 {
+			return h, err
+		}
+		at += int64(binary.BigEndian.Uint32(b[:4]) & (1<<24 - 1))
+	}
+	n, err = readAt(f, b[:2], at+4)
+	h.framed = n == 2 && b[0] == 0xff && b[1]&^1 == 0xf8
+	return h, err
 }

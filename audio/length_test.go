@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,6 +34,29 @@ func TestFLACFromAPipe(t *testing.T) {
 		assert.InDelta(t, pcm.Duration(), info.Duration, 1.0/SampleRate)
 		require.NoError(t, pcm.Close())
 	}
+}
+
+// TestFLACNeedsNoDecoder: Probe reads what a FLAC file declares, unless no frame
+// follows.
+func TestFLACNeedsNoDecoder(t *testing.T) {
+	data, err := os.ReadFile("testdata/formats/no_extension")
+	require.NoError(t, err)
+	missing := Options{FFmpeg: "/nonexistent/ffmpeg", MinBytes: -1}
+	tagged := slices.Concat([]byte("ID3\x04\x00\x00\x00\x00\x00\x05tags…"[:15]), data)
+	for _, content := range [][]byte{data, tagged} {
+		info, err := Probe(t.Context(), reader(content, "a"), missing)
+		require.NoError(t, err)
+		assert.Equal(t, Info{Duration: 3, Container: "flac", Codec: "flac", SampleRate: info.SampleRate, Channels: 1, Size: int64(len(content)), MD5: info.MD5}, info)
+		assert.GreaterOrEqual(t, info.SampleRate, 8000)
+	}
+	frame := bytes.Index(data, []byte{0xff, 0xf8})
+	require.Positive(t, frame)
+	for _, cut := range []int{30, frame, frame + 1} {
+		_, err = Probe(t.Context(), reader(data[:cut], "a"), missing)
+		require.ErrorIs(t, err, ErrDecoderMissing, "%d bytes", cut)
+	}
+	_, err = Probe(t.Context(), reader(data, "a"), Options{FFmpeg: missing.FFmpeg, Track: 2})
+	require.ErrorIs(t, err, ErrDecoderMissing)
 }
 
 // The declared length of an Ogg or MP3 file is trusted if the file is large

@@ -371,9 +371,9 @@ func (in *input) samplesAhead() (n int64, cut bool) {
 func (in *input) checkEnd(decoded int64) error {
 	cut, err := cutShort(in.file, in.info.Size, in.container)
 	if err == nil && in.container.name == "flac" && decoded > 0 {
-		var declared int64
-		declared, err = flacSamples(in.file)
-		cut = cut || decoded < declared
+		var declared flacHeader
+		declared, err = readFLACHeader(in.file)
+		cut = cut || decoded < declared.samples
 	}
 	if err != nil {
 		return machineError(in.name, "read", err)

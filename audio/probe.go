@@ -6,11 +6,11 @@ import (
 )
 
 // Probe describes a recording. It does not decode it if the container declares
-// the length or the frames are numbered, as in FLAC. If the length is missing,
-// estimated from a bit rate, or too long for the file, the recording is decoded
-// and counted at the decoder's speed, without keeping samples. A declared length may be wrong;
-// Open counts. MD5 is set only if all bytes had to be read anyway (a Reader).
-// Limits and errors are the same as Open's.
+// the length or the frames are numbered, as in FLAC, which needs no decoder. If
+// the length is missing, estimated from a bit rate, or too long for the file, the
+// recording is decoded and counted at the decoder's speed, without keeping
+// samples. A declared length may be wrong; Open counts. MD5 is set only if all
+// bytes had to be read anyway (a Reader). Limits and errors are the same as Open's.
 func Probe(ctx context.Context, src Source, o Options) (Info, error) {
 	o = o.withDefaults()
 	if err := context.Cause(ctx); err != nil {
@@ -37,6 +37,16 @@ func Probe(ctx context.Context, src Source, o Options) (Info, error) {
 }
 
 func (in *input) probeChild(ctx context.Context, o Options) error {
+	if in.container.name == "flac" && o.Track <= 1 { // what it declares needs no process
+		flac, err := readFLACHeader(in.file)
+		if err != nil {
+			return machineError(in.name, "read", err)
+		}
+		if seconds := float64(flac.samples) / float64(max(flac.rate, 1)); flac.rate > 0 && flac.framed && seconds > 0 && in.believes(seconds, o) {
+			in.info.Duration, in.info.SampleRate, in.info.Channels, in.info.Codec = seconds, flac.rate, flac.channels, "flac"
+			return nil
+		}
+	}
 	count := &recorder{name: in.name, limit: o.maxSamples()}
 	rep, h, err := in.decodeFFmpeg(ctx, o, count, 0.1)
 	if err != nil {

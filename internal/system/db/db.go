@@ -134,7 +134,7 @@ func Open(ctx context.Context, source string, opt Options) (*DB, error) {
 	}
 	d := &DB{
 		source: source, logger: opt.Logger, timeout: opt.Timeout, observe: opt.Observe, noListen: opt.NoListen,
-		listeners: listeners{subs: map[string]map[chan struct{}]bool{}, busy: map[string]bool{}, more: map[string]bool{}},
+		listeners: listeners{subs: map[string]map[chan struct{}]bool{}, again: map[string]bool{}},
 	}
 	if strings.HasPrefix(source, "postgres://") || strings.HasPrefix(source, "postgresql://") {
 		d.dialect = Postgres

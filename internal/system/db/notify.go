@@ -13,10 +13,9 @@ import (
 
 // listeners are the subscribers of this process, by channel.
 type listeners struct {
-	mu   sync.Mutex
-	subs map[string]map[chan struct{}]bool
-	busy map[string]bool // channels whose notification is being sent
-	more map[string]bool // … and was requested again meanwhile
+	mu    sync.Mutex
+	subs  map[string]map[chan struct{}]bool
+	again map[string]bool // channels whose notification is being sent; true: requested again meanwhile
 }
 
 // Notify wakes the subscribers of a channel: the ones in this process and, on
@@ -35,25 +34,21 @@ func (d *DB) Notify(ctx context.Context, channel string) {
 		return
 	}
 	l.mu.Lock()
-	if l.busy[channel] {
-		l.more[channel] = true
-		l.mu.Unlock()
+	_, sending := l.again[channel]
+	l.again[channel] = sending
+	l.mu.Unlock()
+	if sending {
 		return
 	}
-	l.busy[channel] = true
-	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	for {
+	for again := true; again; {
 		_, err := d.write.ExecContext(ctx, "SELECT pg_notify($1, '')", channel)
 		l.mu.Lock()
-		if err != nil || !l.more[channel] {
-			delete(l.busy, channel)
-			delete(l.more, channel)
-			l.mu.Unlock()
-			return
+		again = err == nil && l.again[channel]
+		if l.again[channel] = false; !again {
+			delete(l.again, channel)
 		}
-		delete(l.more, channel)
 		l.mu.Unlock()
 	}
 }

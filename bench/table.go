@@ -110,28 +110,23 @@ func (r *Report) rules() string {
 	return text
 }
 
-func recordings(n int) string {
+// number returns one for 1, and else many with n in it.
+func number(n int, one, many string) string {
 	if n == 1 {
-		return "1 recording"
+		return one
 	}
-	return fmt.Sprintf("%d recordings", n)
+	return fmt.Sprintf(many, n)
 }
 
-func times(n int) string {
-	if n == 1 {
-		return "measured once"
-	}
-	return fmt.Sprintf("measured %d times each", n)
-}
+func recordings(n int) string { return number(n, "1 recording", "%d recordings") }
+
+func times(n int) string { return number(n, "measured once", "measured %d times each") }
 
 func warmups(n int) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return "no warm-up"
-	case 1:
-		return "one warm-up run"
 	}
-	return fmt.Sprintf("%d warm-up runs", n)
+	return number(n, "one warm-up run", "%d warm-up runs")
 }
 
 // comparisonFigure is a row of the comparisons.

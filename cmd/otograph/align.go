@@ -202,10 +202,8 @@ func (c *alignCmd) render(w io.Writer, a *otograph.Alignment, script *subtitle.S
 		return subtitle.SRT(w, cues, c.layoutOptions)
 	case "vtt":
 		return subtitle.VTT(w, cues, c.layoutOptions)
-	case "textgrid":
-		return subtitle.TextGrid(w, a.AudioDuration, cues)
 	}
-	return errors.New("unknown format " + c.Format)
+	return subtitle.TextGrid(w, a.AudioDuration, cues)
 }
 
 // alignedJSON is the JSON form of an alignment.

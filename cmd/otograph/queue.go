@@ -22,13 +22,6 @@ type queueCmd struct {
 	Retry  queueRetryCmd  `cmd:"" help:"Run a delayed, failed or abandoned task again, a running one on another worker (--take), or deliver a callback again (--callback)."`
 }
 
-// Kinds of queue list.
-const (
-	listLanes     = "lanes"
-	listTasks     = "tasks"
-	listCallbacks = "callbacks"
-)
-
 type queueListCmd struct {
 	storeFlags
 	What     string `arg:"" optional:"" enum:"lanes,tasks,callbacks" default:"lanes" help:"lanes (default), tasks (unfinished ones, longest waiting first) or callbacks (that could not be delivered)."`
@@ -44,14 +37,14 @@ type queueListCmd struct {
 
 func (c *queueListCmd) Run(ctx context.Context) error {
 	switch {
-	case c.What != listTasks && (c.Account != "" || c.Lane != "" || c.Ended):
+	case c.What != "tasks" && (c.Account != "" || c.Lane != "" || c.Ended):
 		return &usageError{errors.New("queue list: --account, --lane and --ended belong to `queue list tasks`")}
-	case c.What != listCallbacks && (c.All || c.Task != ""):
+	case c.What != "callbacks" && (c.All || c.Task != ""):
 		return &usageError{errors.New("queue list: --all and --task belong to `queue list callbacks`")}
 	case c.Ended && c.Account == "":
 		return &usageError{errors.New("queue list tasks: --ended requires --account")}
 	}
-	show := map[string]func(context.Context, *stores) error{listLanes: c.lanes, listTasks: c.tasks, listCallbacks: c.callbacks}[c.What]
+	show := map[string]func(context.Context, *stores) error{"lanes": c.lanes, "tasks": c.tasks, "callbacks": c.callbacks}[c.What]
 	return c.with(ctx, func(s *stores) error { return show(ctx, s) })
 }
 

@@ -8,9 +8,9 @@ import (
 
 // Speaker is one voice found in a recording.
 type Speaker struct {
-	// Embedding is the vector of some seconds of the speaker's speech: unit
-	// length, the embedder's dimension; comparable by cosine only with embeddings
-	// of the same model.
+	// Embedding is the normalized mean of the vectors of the speaker's windows
+	// and of some of them heard end to end: unit length, the embedder's dimension;
+	// comparable by cosine only with embeddings of the same model.
 	Embedding []float32
 	// Segments is the number of speech segments with windows of the speaker.
 	Segments int

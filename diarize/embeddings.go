@@ -160,9 +160,10 @@ func (e *Embeddings) embed(ctx context.Context, spans []audio.Span) ([][]float32
 // joinedWindows is the number of a voice's windows that are heard end to end.
 const joinedWindows = 4
 
-// joined returns each label's vector: that of windows from all its speech, heard
-// end to end, which is surer than the mean of their vectors
-// (docs/measurements/known-voices.md); a label with one window has its centroid.
+// joined returns each label's vector: the mean of its centroid and of the vector
+// of windows from all its speech, heard end to end. Such a vector is surer, but
+// one window of another voice changes it (docs/measurements/known-voices.md). A
+// label with one window has its centroid.
 func (e *Embeddings) joined(ctx context.Context, labels []int, centre matrix) (matrix, error) {
 	own := make([][]audio.Span, centre.n)
 	for i, l := range labels {
@@ -187,8 +188,11 @@ func (e *Embeddings) joined(ctx context.Context, labels []int, centre matrix) (m
 	vectors, err := whole.embed(ctx, spans)
 	out := matrix{data: slices.Clone(centre.data), n: centre.n, dim: centre.dim}
 	for i, v := range vectors {
-		if voices.Normalize(v) { // else silence
-			copy(out.row(number[i]), v)
+		if row := out.row(number[i]); voices.Normalize(v) { // else silence
+			for d, x := range v {
+				row[d] += x
+			}
+			voices.Normalize(row)
 		}
 	}
 	return out, err

@@ -51,7 +51,13 @@ func (s *Stream) Push(scores []float32) ([]Event, error) {
 			*o = open{}
 		}
 		if score := round4(float64(scores[c])); score > s.opt.Threshold {
-			o.add(score, start, end, s.next)
+			if o.frames == 0 {
+				o.start = start
+			}
+			o.frames++
+			o.sum += score
+			o.peak = max(o.peak, score)
+			o.end, o.last = end, s.next
 		}
 		if o.frames > 0 {
 			oldest = min(oldest, o.start)
@@ -99,15 +105,4 @@ func (s *Stream) final(done func(Event) bool) (out []Event) {
 		return true
 	})
 	return out
-}
-
-// add extends an open event by a frame above the threshold.
-func (o *open) add(score, start, end float64, frame int) {
-	if o.frames == 0 {
-		o.start = start
-	}
-	o.frames++
-	o.sum += score
-	o.peak = max(o.peak, score)
-	o.end, o.last = end, frame
 }

@@ -27,19 +27,6 @@ func groups(n int) (ends []int) {
 	}
 }
 
-// settler returns a function that takes the hypotheses of the first windows and
-// passes on the sentences that later windows cannot change, each once.
-func (e *Engine) settler(pcm *audio.PCM, windows []decode.Window, speech []audio.Span, give func([]asr.Segment)) func([]hypothesis) {
-	given := 0
-	return func(hyps []hypothesis) {
-		list := e.segments(pcm, windows[:len(hyps)], hyps, speech, false)
-		if n := len(list) - 1; n > given { // the last one may continue
-			give(list[given:n])
-			given = n
-		}
-	}
-}
-
 // decode runs all windows in batches of similar length, several at a time.
 // Which windows share a batch depends on the windows alone, so the text does
 // not depend on opt.Parallel. Passes counts windows run. settle, if not nil, is

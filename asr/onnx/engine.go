@@ -263,8 +263,14 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	req := request{language: language, beam: beamSize(opt), fusion: newFusion(opt.Hotwords, e.vocab, e.lm), spotter: e.newSpotter(opt.Hotwords), times: true}
 	windows := e.windows(pcm, speech)
 	var settle func(hyps []hypothesis)
-	if opt.Settled != nil {
-		settle = e.settler(pcm, windows, speech, opt.Settled)
+	if given := 0; opt.Settled != nil {
+		settle = func(hyps []hypothesis) { // gives each sentence that later windows cannot change once
+			list := e.segments(pcm, windows[:len(hyps)], hyps, speech, false)
+			if n := len(list) - 1; n > given { // the last one may continue
+				opt.Settled(list[given:n])
+				given = n
+			}
+		}
 	}
 	hyps, passes, err := e.decode(ctx, pcm, windows, req, opt, settle)
 	if err != nil {

@@ -61,7 +61,15 @@ func (e *Engine) segments(pcm *audio.PCM, windows []decode.Window, hyps []hypoth
 	decode.Settle(words, speech)
 	segments := decode.Sentences(words, withWords)
 	if spoken != nil {
-		setTimes(segments, spoken, speech)
+		var timed []*asr.Word // the segments keep their times
+		for i := range segments {
+			for k := range segments[i].Words {
+				w := &segments[i].Words[k]
+				w.Start, w.End = spoken[len(timed)].Start, spoken[len(timed)].End
+				timed = append(timed, w)
+			}
+		}
+		decode.SettleWords(timed, speech)
 	}
 	for i := range segments {
 		s := &segments[i]
@@ -176,18 +184,4 @@ func closeUp(s string) string {
 		out = append(out, r)
 	}
 	return string(out)
-}
-
-// setTimes copies the word times found by ctc.Refine to the segments' words;
-// both have the same number of words. The segments keep their times.
-func setTimes(segments []asr.Segment, spoken []ctc.Spoken, speech []audio.Span) {
-	var words []*asr.Word
-	for i := range segments {
-		for k := range segments[i].Words {
-			w := &segments[i].Words[k]
-			w.Start, w.End = spoken[len(words)].Start, spoken[len(words)].End
-			words = append(words, w)
-		}
-	}
-	decode.SettleWords(words, speech)
 }

@@ -203,7 +203,15 @@ func (v *vocabulary) textOf(s, space string) []byte {
 	case writesNothing(s), v.kind == writeLetters && slices.Contains([]string{"[UNK]", "[PAD]", "[CLS]", "[SEP]"}, s):
 		return nil
 	case v.kind == writeByteLevel:
-		return byteLevelText(s)
+		text := []byte{}
+		for _, r := range s {
+			if r == '▁' {
+				text = append(text, ' ')
+			} else {
+				text = append(text, byteOfChar[r])
+			}
+		}
+		return text
 	}
 	return []byte(strings.ReplaceAll(s, space, " "))
 }
@@ -259,18 +267,6 @@ func byteLevel(symbols []string) bool {
 		}
 	}
 	return top >= 0x180
-}
-
-func byteLevelText(s string) []byte {
-	out := []byte{}
-	for _, r := range s {
-		if r == '▁' {
-			out = append(out, ' ')
-		} else {
-			out = append(out, byteOfChar[r])
-		}
-	}
-	return out
 }
 
 // write returns the emissions with their text, without special tokens. A single

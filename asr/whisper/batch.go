@@ -223,7 +223,15 @@ func (w *worker) step() error {
 		still = append(still, o)
 	}
 	w.open = still
-	return w.report()
+	// What follows the closed jobs may wait for a core, so it is called without one.
+	for _, i := range w.closed {
+		w.slot.leave()
+		if w.slot.ctx.Err() == nil {
+			w.done(i)
+		}
+	}
+	w.closed = w.closed[:0]
+	return context.Cause(w.slot.ctx)
 }
 
 // again begins the next search of a job, if its plan asks for one.
@@ -279,18 +287,6 @@ func (w *worker) close(o *opened) {
 		o.window.Free()
 	}
 	w.closed = append(w.closed, o.i)
-}
-
-// report passes on closed jobs, without a core: what follows may wait for one.
-func (w *worker) report() error {
-	for _, i := range w.closed {
-		w.slot.leave()
-		if w.slot.ctx.Err() == nil {
-			w.done(i)
-		}
-	}
-	w.closed = w.closed[:0]
-	return context.Cause(w.slot.ctx)
 }
 
 // slot is a worker's place at the gate that it shares with all other computation.

@@ -152,7 +152,8 @@ func (g *frontGraph) convolve(x string, t int, l layer) (string, int) {
 			}
 		}
 	}
-	return g.dense(rows, taps*in, out, w, l.bias), after
+	weights, bias := g.weights(taps*in, out, w), g.Const(onnxfile.Floats([]int64{int64(out)}, l.bias...))
+	return g.Op("Relu", []string{g.Op("Gemm", []string{rows, weights, bias})}), after
 }
 
 // weights adds weights [out][in] as a constant [in][out].
@@ -165,11 +166,6 @@ func (g *frontGraph) weights(in, out int, w []float32) string {
 // product multiplies rows x with weights [out][in].
 func (g *frontGraph) product(x string, in, out int, w []float32) string {
 	return g.Op("MatMul", []string{x, g.weights(in, out, w)})
-}
-
-// dense adds a product, a bias and ReLU.
-func (g *frontGraph) dense(x string, in, out int, w, bias []float32) string {
-	return g.Op("Relu", []string{g.Op("Gemm", []string{x, g.weights(in, out, w), g.Const(onnxfile.Floats([]int64{int64(out)}, bias...))})})
 }
 
 // cellGraph is the LSTM over consecutive windows and their probabilities:

@@ -4,6 +4,7 @@ package whispernet
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 )
 
@@ -245,20 +246,13 @@ func (d *Decoder) Attention(w *Window, tokens []int32, heads [][2]int, positions
 			for i, h := range heads {
 				if h[0] == l {
 					d.m.score(&w.heads[l][h[1]], queries[h[1]*d.m.headSize:], int(d.m.header.TextState), len(tokens), all.values, padded)
-					scores[i] = cutRows(all.values, len(tokens), padded, positions)
+					scores[i] = make([][]float32, len(tokens))
+					for t := range scores[i] {
+						scores[i][t] = slices.Clone(all.values[t*padded:][:positions])
+					}
 				}
 			}
 		})
 	}
 	return scores, nil
-}
-
-// cutRows copies the first columns of rows with the given stride.
-func cutRows(x []float32, rows, stride, columns int) [][]float32 {
-	room, cut := make([]float32, rows*columns), make([][]float32, rows)
-	for i := range cut {
-		cut[i] = room[i*columns:][:columns:columns]
-		copy(cut[i], x[i*stride:])
-	}
-	return cut
 }

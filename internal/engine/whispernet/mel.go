@@ -4,6 +4,7 @@ package whispernet
 
 import (
 	"math"
+	"slices"
 )
 
 // Whisper's features (Radford et al. 2022, section 2.2): power spectra of 25 ms
@@ -81,20 +82,11 @@ func (m *Model) features(samples []float32, c *workerPool, out []float32) {
 			out[from*bands+i] = float32(math.Log10(max(float64(v), 1e-10)))
 		}
 	})
-	normalizeFeatures(out, sounding*bands)
-}
-
-// normalizeFeatures limits features to 8 decades below the largest and scales
-// them; the features from index known on are silence.
-func normalizeFeatures(x []float32, known int) {
-	for i := known; i < len(x); i++ {
-		x[i] = -10
+	for i := sounding * bands; i < len(out); i++ {
+		out[i] = -10
 	}
-	top := float32(-10)
-	for _, v := range x[:known] {
-		top = max(top, v)
-	}
-	for i, v := range x {
-		x[i] = (max(v, top-8) + 4) / 4
+	top := slices.Max(out)
+	for i, v := range out { // at most 8 decades below the largest
+		out[i] = (max(v, top-8) + 4) / 4
 	}
 }

@@ -186,11 +186,23 @@ func (net *BorderNet) Score(s *BorderSound, border int, letters *Letters) float6
 // last two of the previous word ("" for none) and the first two of the word.
 func (net *BorderNet) Letters(before, word string) (sum Letters) {
 	const noLetter, noWord = letterKinds - 2, letterKinds - 1
+	// kind returns 1 to 26 for a Latin letter of any case or accent, 0 for another
+	// letter or digit, none outside the text.
 	kind := func(text []rune, at, none int) int {
 		if at < 0 || at >= len(text) {
 			return none
 		}
-		return kindOf(text[at])
+		r := text[at]
+		if r >= utf8.RuneSelf {
+			r = []rune(norm.NFD.String(string(r)))[0]
+		}
+		switch {
+		case 'a' <= r && r <= 'z':
+			return int(r-'a') + 1
+		case 'A' <= r && r <= 'Z':
+			return int(r-'A') + 1
+		}
+		return 0
 	}
 	last, first := solids(before), solids(word)
 	for place, k := range [4]int{kind(last, len(last)-2, noLetter), kind(last, len(last)-1, noWord), kind(first, 0, 0), kind(first, 1, noLetter)} {
@@ -210,18 +222,4 @@ func solids(text string) []rune {
 		}
 	}
 	return out
-}
-
-// kindOf returns 1 to 26 for a Latin letter of any case or accent, else 0.
-func kindOf(r rune) int {
-	if r >= utf8.RuneSelf {
-		r = []rune(norm.NFD.String(string(r)))[0]
-	}
-	switch {
-	case 'a' <= r && r <= 'z':
-		return int(r-'a') + 1
-	case 'A' <= r && r <= 'Z':
-		return int(r-'A') + 1
-	}
-	return 0
 }

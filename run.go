@@ -175,18 +175,15 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 		r.Split = r.sound.Split != nil
 	}
 	finds, errs := r.find(ctx)
-	res, err := r.result(finds, register)
-	if err != nil {
-		errs = append(errs, err)
-	}
+	res := r.result(finds, register)
 	if len(errs) == 1 {
 		return res, errs[0]
 	}
 	return res, errors.Join(errs...)
 }
 
-// result assembles the result; an error concerns only the speakers' names.
-func (r *run) result(f *stages.Findings, register *voices.Register) (*Result, error) {
+// result assembles the result.
+func (r *run) result(f *stages.Findings, register *voices.Register) *Result {
 	res := assemble.Result(r.sound.PCM, f, r.Watch.Seconds())
 	r.p.hideConfidences(res.Segments)
 	res.Warnings = assemble.AudioWarnings(r.sound.Info())
@@ -199,7 +196,7 @@ func (r *run) result(f *stages.Findings, register *voices.Register) (*Result, er
 		res.Warnings = append(res.Warnings, spec.Warning{Option: "device", Reason: note})
 	}
 	res.Names = r.Names(register, f)
-	return res, nil
+	return res
 }
 
 // audio returns the audio options with the run's track and longest length.

@@ -35,7 +35,7 @@ func (p *Pipeline) session(ctx context.Context, options Options, more RunOptions
 		p.hideConfidences(out)
 		return out
 	}
-	s.Result = func(pcm *audio.PCM, f *stages.Findings) (*Result, error) {
+	s.Result = func(pcm *audio.PCM, f *stages.Findings) *Result {
 		r.sound.PCM = pcm
 		if t := f.Transcription; t.Tier == TierOptimized && *p.config.Cascade > 0 && r.Engines.Model(TierStandard, t.Language.Code) != nil {
 			t.Uncorrected = "a live session decodes no segment again"

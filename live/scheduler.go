@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -22,8 +23,8 @@ const (
 // longest since its last turn. One piece of work is one call of a model; work
 // of several sessions does not share a pass of a decoder yet.
 type scheduler struct {
-	most    int // workers
-	cores   int
+	cores   int // and the most workers
+	users   int // sessions; registry is held
 	mu      sync.Mutex
 	running int
 	turn    int // counts the pieces of work
@@ -46,27 +47,24 @@ type task struct {
 	run func(cores int)
 }
 
-// The schedulers of the pipelines that have sessions, and their number.
+// The schedulers of the pipelines that have sessions.
 var (
 	registry   sync.Mutex
 	schedulers = map[*otograph.Pipeline]*scheduler{}
-	users      = map[*otograph.Pipeline]int{}
 )
 
 // join returns a place in the scheduler of a pipeline.
 func join(p *otograph.Pipeline, cores int) (*client, func()) {
 	registry.Lock()
 	defer registry.Unlock()
-	if schedulers[p] == nil {
-		schedulers[p] = &scheduler{most: max(cores, 1), cores: max(cores, 1)}
-	}
-	users[p]++
-	return &client{s: schedulers[p]}, func() {
+	s := cmp.Or(schedulers[p], &scheduler{cores: max(cores, 1)})
+	schedulers[p] = s
+	s.users++
+	return &client{s: s}, func() {
 		registry.Lock()
 		defer registry.Unlock()
-		if users[p]--; users[p] == 0 {
+		if s.users--; s.users == 0 {
 			delete(schedulers, p)
-			delete(users, p)
 		}
 	}
 }
@@ -80,7 +78,7 @@ func (c *client) do(p priority, t task) {
 	}
 	c.queues[p] = append(c.queues[p], t)
 	c.work.Add(1)
-	if c.s.running < c.s.most {
+	if c.s.running < c.s.cores {
 		c.s.running++
 		go c.s.run()
 	}
@@ -114,12 +112,7 @@ func (c *client) done(at int) int {
 
 // idle reports whether no work waits or runs; s.mu is held.
 func (c *client) idle() bool {
-	for _, q := range c.queues {
-		if len(q) > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.queues[:], func(q []task) bool { return len(q) > 0 })
 }
 
 // run does work until none is ready.

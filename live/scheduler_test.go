@@ -8,7 +8,7 @@ import (
 
 // Sound is done once no final text and no sound event of it waits or runs.
 func TestDone(t *testing.T) {
-	c := &client{s: &scheduler{most: 1, cores: 1}}
+	c := &client{s: &scheduler{cores: 1}}
 	wait := make(chan struct{})
 	work := func(end int) task { return task{end, func(int) { <-wait }} }
 	assert.Equal(t, 50, c.done(50))

@@ -213,7 +213,9 @@ func (s *Session) Change(opt Options) error {
 		return append([]string{*cmp.Or(o.ASRLanguage, new(""))}, o.Extras.Languages...)
 	}
 	if !slices.Equal(languages(mine), languages(&opt)) {
-		s.text.forgetLanguage()
+		s.text.mu.Lock()
+		s.text.lang, s.text.sure = stages.Language{}, false // it is detected again
+		s.text.mu.Unlock()
 	}
 	mine.Silence, mine.Manual, mine.Careful, mine.Extras.Languages = opt.Silence, opt.Manual, opt.Careful, opt.Extras.Languages
 	mine.ASRLanguage, mine.Hotwords, mine.InitialPrompt = opt.ASRLanguage, opt.Hotwords, opt.InitialPrompt
@@ -391,5 +393,5 @@ func (s *Session) whole() (*otograph.Result, error) {
 			}
 		}
 	}
-	return s.run.Result(pcm, f)
+	return s.run.Result(pcm, f), nil
 }

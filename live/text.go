@@ -29,13 +29,6 @@ type recognized struct {
 // it is more likely than all others together.
 const sureLanguage = 0.5
 
-// forgetLanguage lets the language be detected again.
-func (r *recognized) forgetLanguage() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lang, r.sure = stages.Language{}, false
-}
-
 // language returns the language of the session, or detects it in some speech.
 // Only the language of a whole utterance can settle it.
 func (s *Session) language(st *stages.Stages, pcm *audio.PCM, spans []audio.Span, whole bool) (stages.Language, error) {

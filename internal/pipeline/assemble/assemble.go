@@ -36,9 +36,14 @@ func Result(pcm *audio.PCM, f *stages.Findings, stageSeconds map[spec.Stage]floa
 	if f.Speakers != nil {
 		res.Ran.Diarize = true
 		res.NumSpeakers, res.NumSpeakersProbability = len(f.Speakers.Speakers), rounded(f.Speakers.Probability)
-		res.SpeakerEmbeddings, res.DiarizeSegments = make([]spec.SpeakerEmbedding, len(f.Speakers.Speakers)), turns(f, at)
+		res.SpeakerEmbeddings, res.DiarizeSegments = make([]spec.SpeakerEmbedding, len(f.Speakers.Speakers)), []spec.Turn{}
 		for i, s := range f.Speakers.Speakers {
 			res.SpeakerEmbeddings[i] = spec.SpeakerEmbedding{SpeakerID: f.SpeakerName(i), Embedding: s.Embedding, SegmentCount: s.Segments}
+		}
+		for _, t := range f.Speakers.Turns {
+			for _, part := range at.Parts(t.Start, t.End) {
+				res.DiarizeSegments = append(res.DiarizeSegments, spec.Turn{Start: part.Start, End: part.End, Speaker: f.SpeakerName(t.Speaker)})
+			}
 		}
 	}
 	if f.Sounds != nil {
@@ -106,16 +111,6 @@ func measures(s asr.Segment, can *asr.Abilities) *spec.Measures {
 		m.NoSpeechProb = &s.NoSpeechProb
 	}
 	return m
-}
-
-func turns(f *stages.Findings, at stages.Clock) []spec.Turn {
-	out := []spec.Turn{}
-	for _, t := range f.Speakers.Turns {
-		for _, part := range at.Parts(t.Start, t.End) {
-			out = append(out, spec.Turn{Start: part.Start, End: part.End, Speaker: f.SpeakerName(t.Speaker)})
-		}
-	}
-	return out
 }
 
 // rounded is stages.Round4 for a probability that may be nil.

@@ -197,13 +197,10 @@ func temperatureEffect(c circumstances) string {
 }
 
 func bestOfEffect(c circumstances) string {
-	switch {
-	case !c.Abilities.Temperature:
-		return "has no effect: the model does not sample"
-	case *c.opt.ASRTemperature == 0:
+	if c.Abilities.Temperature && *c.opt.ASRTemperature == 0 {
 		return "has no effect at an asr_temperature of 0"
 	}
-	return ""
+	return temperatureEffect(c)
 }
 
 // mostNamed is the number of hotwords that a warning names.
@@ -252,13 +249,10 @@ func boundEffect(c circumstances) string {
 }
 
 func singleSpeakerEffect(c circumstances) string {
-	switch {
-	case c.opt.NumSpeakers != nil:
-		return "has no effect with num_speakers"
-	case *c.opt.MinSpeakers > 1:
+	if c.opt.NumSpeakers == nil && *c.opt.MinSpeakers > 1 {
 		return "has no effect with min_speakers above 1"
 	}
-	return ""
+	return boundEffect(c)
 }
 
 func voicesEffect(c circumstances) string {

@@ -251,11 +251,8 @@ func (e *Engines) DeviceNote() string {
 func (e *Engines) Model(tier spec.Tier, language string) *models.Model {
 	m, ok := e.Set.Role(models.RoleStandard)
 	if tier == spec.TierOptimized {
-		m, ok = e.Set.OptimizedFor(language)
+		m, _ = e.Set.OptimizedFor(language)
 	} else if ok && len(m.Languages) > 0 && !slices.Contains(m.Languages, language) {
-		return nil
-	}
-	if !ok {
 		return nil
 	}
 	return m

@@ -105,8 +105,11 @@ func replace(segments []asr.Segment, list []doubt, again []asr.Segment, language
 		old := segments[d.First:d.End]
 		fresh, whole := d.within(again)
 		foreign := func(s asr.Segment) bool { return texts.OtherLanguage(s.Text, language, among) != "" }
+		x, sure := confidence(fresh)
+		y, known := confidence(old)
+		better := !sure || !known || x > y
 		mended := d.Language != "" && !slices.ContainsFunc(fresh, foreign)
-		if len(fresh) == 0 || !whole || !mended && !better(fresh, old) {
+		if len(fresh) == 0 || !whole || !mended && !better {
 			out = append(out, old...)
 			continue
 		}
@@ -130,13 +133,6 @@ func (d doubt) within(segments []asr.Segment) (inside []asr.Segment, whole bool)
 		whole = whole && s.Start >= from-slack && s.End <= to+slack
 	}
 	return inside, whole
-}
-
-// better reports whether one text is more confident than another.
-func better(a, b []asr.Segment) bool {
-	x, sure := confidence(a)
-	y, known := confidence(b)
-	return !sure || !known || x > y
 }
 
 // confidence returns the segments' mean confidence, weighted by their length.

@@ -16,7 +16,7 @@ type Session struct {
 	// Segments returns the sentences of findings, as in a Result.
 	Segments func(f *Findings, pcm *audio.PCM) []spec.Segment
 	// Result assembles the result of a whole recording.
-	Result func(pcm *audio.PCM, f *Findings) (*spec.Result, error)
+	Result func(pcm *audio.PCM, f *Findings) *spec.Result
 	// End ends the session. It must be called once.
 	End func()
 }

@@ -158,7 +158,12 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 	}
 	spans := speech.Spans
 	if seconds < joinedSeconds {
-		pcm = endToEnd(pcm, spans)
+		// The vector of a single short word is much less certain than that of several.
+		var samples []float32
+		for _, s := range spans {
+			samples = append(samples, pcm.Samples(s.Start, s.End)...)
+		}
+		pcm = audio.FromSamples(samples)
 		defer pcm.Close()
 		spans = []audio.Span{{End: pcm.Len()}}
 	}
@@ -194,14 +199,4 @@ func (s *Stages) Names(register *voices.Register, f *Findings) map[string]string
 		speakers[i] = spec.SpeakerEmbedding{SpeakerID: f.SpeakerName(i), Embedding: s.Embedding}
 	}
 	return voices.Names(register.Identify("", speakers, networks.KnownVoice(m)))
-}
-
-// endToEnd returns a recording that consists of the stretches alone: the vector
-// of a single short word is much less certain than the vector of several words.
-func endToEnd(pcm *audio.PCM, stretches []audio.Span) *audio.PCM {
-	var samples []float32
-	for _, s := range stretches {
-		samples = append(samples, pcm.Samples(s.Start, s.End)...)
-	}
-	return audio.FromSamples(samples)
 }

@@ -2,6 +2,7 @@ package audio
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,10 +35,7 @@ const audioDecoders = "aac,aac_fixed,aac_latm,libfdk_aac,ac3,eac3,ac3_fixed,true
 // findFFmpeg returns the absolute path of ffmpeg with links resolved, because
 // the sandbox is built around that file.
 func findFFmpeg(o Options) (string, error) {
-	want := o.FFmpeg
-	if want == "" {
-		want = "ffmpeg"
-	}
+	want := cmp.Or(o.FFmpeg, "ffmpeg")
 	path, err := exec.LookPath(want)
 	if err == nil {
 		if path, err = filepath.Abs(path); err == nil {

@@ -100,10 +100,8 @@ func sniff(r io.ReaderAt) (container, error) {
 	if c, ok := byMagic(head); ok && (at == 0 || c.name == "flac") {
 		return c, nil
 	}
-	if c, ok := rawStream(head, at > 0); ok {
-		return c, nil
-	}
-	return container{}, nil
+	c, _ := rawStream(head, at > 0)
+	return c, nil
 }
 
 // CheckHead checks the first 64 KiB (or all, if smaller) of a file called name.

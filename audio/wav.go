@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -191,12 +192,7 @@ func (h *wavHeader) dataSize(t *tape, size, long int64, formSize uint32) int64 {
 }
 
 func isChunkID(id []byte) bool {
-	for _, c := range id {
-		if c < ' ' || c > '~' {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(id, func(c byte) bool { return c < ' ' || c > '~' })
 }
 
 // format reads a fmt chunk.

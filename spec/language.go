@@ -86,15 +86,8 @@ func NormalizeLanguage(s string) (code string, ok bool) {
 
 // isTag reports whether s has a subtag's form: 1 to 8 letters or digits.
 func isTag(s string) bool {
-	if len(s) == 0 || len(s) > 8 {
-		return false
-	}
-	for _, c := range []byte(s) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return true
+	other := func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }
+	return s != "" && len(s) <= 8 && !strings.ContainsFunc(s, other)
 }
 
 // NearestLanguage returns the code whose code or name is most similar to s, or

@@ -29,8 +29,10 @@ var templates = sync.OnceValue(func() *template.Template {
 		"mark":        mark,
 		"quote":       func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }, // Praat's
 		"rightToLeft": textfile.RightToLeft,
-		"run":         docxRun,
-		"seconds":     seconds,
+		"run": func(properties, text string) string { // of DOCX, with one set of properties
+			return fmt.Sprintf(`<w:r><w:rPr>%s</w:rPr><w:t xml:space="preserve">%s</w:t></w:r>`, properties, html.EscapeString(text))
+		},
+		"seconds": seconds,
 	}).ParseFS(templateTexts, "*.txt", "eaf.xml", "docx/*.xml", "docx/*/*.xml", "docx/*/.rels", "docx/*/*/*.rels"))
 })
 
@@ -41,11 +43,6 @@ func execute(w io.Writer, name string, content any) error {
 		return err
 	}
 	return out.Flush()
-}
-
-// docxRun returns text with one set of run properties.
-func docxRun(properties, text string) string {
-	return fmt.Sprintf(`<w:r><w:rPr>%s</w:rPr><w:t xml:space="preserve">%s</w:t></w:r>`, properties, html.EscapeString(text))
 }
 
 // markdownEscapes puts a backslash before the punctuation that CommonMark

@@ -1,6 +1,7 @@
 package subtitle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -36,10 +37,7 @@ func tiers(cues []Cue) []tier {
 			sounds = place(sounds, tierSpan{start, end, c.Text})
 			continue
 		}
-		name := c.Speaker
-		if name == "" {
-			name = noSpeaker
-		}
+		name := cmp.Or(c.Speaker, noSpeaker)
 		i := slices.IndexFunc(speech, func(t *tier) bool { return t.Name == name })
 		if i < 0 {
 			i = len(speech)

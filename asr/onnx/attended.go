@@ -31,8 +31,11 @@ func (e *Engine) attend(w decode.Window, samples []float32, h *hypothesis) {
 	}
 	h.attention = nil
 	times := wordtimes.Times(in)
-	if times == nil {
-		times = spread(words, float64(len(samples))/audio.SampleRate)
+	if times == nil { // the speech is too short: spreads the words by their letters
+		decode.Align(words, 0, float64(len(samples))/audio.SampleRate, nil)
+		for _, w := range words {
+			times = append(times, wordtimes.Time{Start: w.Start, End: w.End})
+		}
 	}
 	at, k := 0.0, 0
 	for i, p := range words {
@@ -49,16 +52,6 @@ func (e *Engine) attend(w decode.Window, samples []float32, h *hypothesis) {
 		h.emissions[k].start, h.emissions[k].end = at, at
 	}
 	h.unbounded, h.timed = false, true
-}
-
-// spread distributes words over seconds by their letters.
-func spread(words []decode.Word, seconds float64) []wordtimes.Time {
-	decode.Align(words, 0, seconds, nil)
-	times := make([]wordtimes.Time, len(words))
-	for i, w := range words {
-		times[i] = wordtimes.Time{Start: w.Start, End: w.End}
-	}
-	return times
 }
 
 // attentionScores turns the attention by step, head and encoder frame into

@@ -28,9 +28,6 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	mean := map[string]float64{}
 	for _, h := range hyps {
 		for l, p := range h.languages {
-			if l == noSpeech {
-				continue
-			}
 			mean[l] += p / float64(len(hyps))
 		}
 	}

@@ -188,7 +188,13 @@ func openParts(m parts) (*Engine, error) {
 		badLM   error
 		reading sync.WaitGroup
 	)
-	reading.Go(func() { grams, badLM = readLM(m) }) // beside the network
+	if m.LM.Name != "" {
+		reading.Go(func() { // beside the network
+			if grams, badLM = parseARPA(m.LM.Name, m.LM.Data); badLM != nil {
+				badLM = fmt.Errorf("%s: %w: %w", m.ONNX, ErrFile, badLM)
+			}
+		})
+	}
 	net, contract, vocab, err := open(m)
 	reading.Wait()
 	if err != nil {

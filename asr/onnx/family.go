@@ -77,15 +77,3 @@ func open(m parts) (network, string, *vocabulary, error) {
 	}
 	return net, contract, vocab, nil
 }
-
-// readLM reads the language model. It returns nil without a file.
-func readLM(m parts) (*wordModel, error) {
-	if m.LM.Name == "" {
-		return nil, nil
-	}
-	model, err := parseARPA(m.LM.Name, m.LM.Data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", m.ONNX, ErrFile, err)
-	}
-	return model, nil
-}

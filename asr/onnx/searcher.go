@@ -98,11 +98,9 @@ func (s *searcher) greedy(ctx context.Context, frames encoded, f fusion) (out []
 			out = append(out, s.emission(now, skip, frames.n, token, func(id int) float64 { return min(float64(scores[id])-norm, 0) }))
 			p = p.after(token)
 			here++
-		} else if skip == 0 {
-			skip = 1
 		}
-		if here >= s.most && skip == 0 {
-			skip = 1
+		if token == s.blank || here >= s.most {
+			skip = max(skip, 1)
 		}
 		if skip > 0 {
 			now += skip

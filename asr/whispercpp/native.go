@@ -132,10 +132,7 @@ func takeWarning() string {
 
 // lastWarning returns takeWarning, or otherwise if that is empty.
 func lastWarning(otherwise string) string {
-	if c := takeWarning(); c != "" {
-		return c
-	}
-	return otherwise
+	return cmp.Or(takeWarning(), otherwise)
 }
 
 //export ogNativeLog

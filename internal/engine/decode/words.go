@@ -189,10 +189,8 @@ func weight(text string) float64 {
 	var w float64
 	for _, r := range text {
 		switch {
-		case unicode.IsDigit(r):
+		case unicode.IsDigit(r), spec.Unspaced(r):
 			w += 3 // "7" is a whole word
-		case spec.Unspaced(r):
-			w += 3
 		case unicode.IsLetter(r):
 			w++
 		case !unicode.In(r, unicode.P, unicode.Z, unicode.M):

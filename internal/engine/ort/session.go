@@ -252,11 +252,8 @@ func fits(want Info, t *Tensor) error {
 	if !ok || n != int64(t.Len()) {
 		return fmt.Errorf("%s: shape %s needs %d elements, got %d", want.Name, onnxfile.FormatShape(t.shape), n, t.Len())
 	}
-	same := t.typ == want.Type && (want.Shape == nil || len(want.Shape) == len(t.shape))
-	for i := 0; same && i < len(want.Shape); i++ {
-		same = want.Shape[i] < 0 || want.Shape[i] == t.shape[i]
-	}
-	if !same {
+	same := func(dim, n int64) bool { return dim < 0 || dim == n }
+	if t.typ != want.Type || want.Shape != nil && !slices.EqualFunc(want.Shape, t.shape, same) {
 		return fmt.Errorf("expected %s, got %s%s", want, t.typ, onnxfile.FormatShape(t.shape))
 	}
 	return nil

@@ -38,6 +38,7 @@ var liveLimits = []float64{0.3, 1}
 
 // LiveReport is the result of Live.
 type LiveReport struct {
+	System     string      `json:"system"`
 	Machine    Machine     `json:"machine"`
 	Recordings int         `json:"recordings"`
 	Levels     []liveLevel `json:"levels"`
@@ -98,7 +99,7 @@ func Live(ctx context.Context, c Config, sessions []int, seconds float64) (_ *Li
 	}
 	defer remove()
 	c.Items = items
-	b := &liveBench{Config: c, seconds: seconds, report: LiveReport{Machine: ThisMachine(), Recordings: len(items)}}
+	b := &liveBench{Config: c, seconds: seconds, report: LiveReport{System: c.Systems[0].Name, Machine: ThisMachine(), Recordings: len(items)}}
 	system := c.Systems[0]
 	if b.pipeline, err = otograph.Open(system.Set, otograph.Config{Cores: c.Cores, Device: c.Device, OptimizedWords: true, Cascade: new(0.0), Audio: c.Audio}); err != nil {
 		return nil, err
@@ -209,7 +210,7 @@ func (b *liveBench) level(ctx context.Context, n int) (liveLevel, error) {
 		return liveLevel{}, nil
 	}
 	if err == nil && len(l.AfterStop) == 0 {
-		err = errors.New("live: the recordings have no utterance")
+		err = errors.New("live: no utterance has a text")
 	}
 	l.CPU = host.ProcessorSeconds() - cpu
 	b.report.Levels = append(b.report.Levels, l)
@@ -285,7 +286,7 @@ func (r *LiveReport) WriteTable(w io.Writer) error {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, played at their own speed; %s\n\n", recordings(r.Recordings), r.Machine)
+	fmt.Fprintf(&b, "%s: %s, played at their own speed; %s\n\n", r.System, recordings(r.Recordings), r.Machine)
 	align(&b, table)
 	for _, failure := range r.Failures {
 		fmt.Fprintf(&b, "\n%s", failure)

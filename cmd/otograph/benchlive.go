@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/otograph/otograph/bench"
 )
@@ -14,12 +15,13 @@ import (
 // benchLiveCmd is hidden because `help all` has as many commands as it may;
 // the help of `bench run` names it.
 type benchLiveCmd struct {
-	Manifest string  `arg:"" help:"Manifest, or a folder of recordings, as for bench run."`
-	Sessions []int   `placeholder:"N,…" help:"Numbers of concurrent sessions to measure; default: one, then the largest number that keeps up."`
-	Seconds  float64 `placeholder:"S" help:"Sound that each session gets, in whole recordings; default: all."`
-	Format   string  `short:"f" enum:"table,json" default:"table" help:"Output format: table or json."`
-	Quiet    bool    `short:"q" help:"No progress."`
-	Cores    int     `placeholder:"N" help:"Cores to use; default: all."`
+	Manifest string   `arg:"" help:"Manifest, or a folder of recordings, as for bench run."`
+	System   []string `placeholder:"NAME=URL" sep:"none" help:"Also measure a server with OpenAI's realtime interface, such as ws://localhost:8000/v1/realtime?intent=transcription&model=base (repeat for more). Its key is read from NAME_API_KEY."`
+	Sessions []int    `placeholder:"N,…" help:"Numbers of concurrent sessions to measure; default: one, then the largest number that keeps up."`
+	Seconds  float64  `placeholder:"S" help:"Sound that each session gets, in whole recordings; default: all."`
+	Format   string   `short:"f" enum:"table,json" default:"table" help:"Output format: table or json."`
+	Quiet    bool     `short:"q" help:"No progress."`
+	Cores    int      `placeholder:"N" help:"Cores to use; default: all."`
 
 	KnownLanguage bool `help:"Use the manifest's language instead of detecting it."`
 
@@ -50,17 +52,33 @@ func (c *benchLiveCmd) Run(ctx context.Context) error {
 		return err
 	}
 	c.chooseTier(&opt, set)
-	line := newStatusLine(os.Stderr, c.Quiet)
-	r, err := bench.Live(ctx, bench.Config{
-		Items: items, Systems: []bench.System{{Name: filepath.Base(c.Manifest), Set: set, Options: opt, KnownLanguage: c.KnownLanguage}},
-		Cores: c.Cores, Device: string(c.Device), Progress: benchProgress(line),
-	}, c.Sessions, c.Seconds)
-	line.clear()
-	if err != nil {
-		return err
+	systems := []bench.System{{Name: "otograph", Set: set, Options: opt, KnownLanguage: c.KnownLanguage}}
+	for _, value := range c.System {
+		name, address, ok := strings.Cut(value, "=")
+		if !ok || name == "" {
+			return &usageError{fmt.Errorf("--system: expected NAME=URL, got %q", value)}
+		}
+		s := systems[0]
+		s.Name, s.Stream = name, func(ctx context.Context, language *string) (bench.LiveStream, error) {
+			return openRealtime(ctx, address, os.Getenv(keyName(name)), language)
+		}
+		systems = append(systems, s)
 	}
-	if c.Format == "json" {
-		return lineEncoder().Encode(r)
+	var failed error
+	for _, s := range systems {
+		line := newStatusLine(os.Stderr, c.Quiet)
+		config := bench.Config{Items: items, Systems: []bench.System{s}, Cores: c.Cores, Device: string(c.Device), Progress: benchProgress(line)}
+		r, err := bench.Live(ctx, config, c.Sessions, c.Seconds)
+		line.clear()
+		switch {
+		case err != nil:
+			err = fmt.Errorf("%s: %w", s.Name, err)
+		case c.Format == "json":
+			err = lineEncoder().Encode(r)
+		default:
+			err = r.WriteTable(os.Stdout)
+		}
+		failed = errors.Join(failed, err)
 	}
-	return r.WriteTable(os.Stdout)
+	return failed
 }

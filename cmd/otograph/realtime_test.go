@@ -17,14 +17,14 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// client is a client as a realtime server of the tests sees it.
-type client struct {
+// realtimeClient is a client as a realtime server of the tests sees it.
+type realtimeClient struct {
 	t    *testing.T
 	conn *websocket.Conn
 	took int // bytes of sound
 }
 
-func (c *client) send(messages ...string) {
+func (c *realtimeClient) send(messages ...string) {
 	for _, m := range messages {
 		if !assert.NoError(c.t, c.conn.Write(c.t.Context(), websocket.MessageText, []byte(m))) {
 			return
@@ -33,7 +33,7 @@ func (c *client) send(messages ...string) {
 }
 
 // until takes messages until one of a type.
-func (c *client) until(kind string) map[string]any {
+func (c *realtimeClient) until(kind string) map[string]any {
 	for {
 		var m map[string]any
 		if err := wsjson.Read(c.t.Context(), c.conn, &m); !assert.NoError(c.t, err) {
@@ -49,7 +49,7 @@ func (c *client) until(kind string) map[string]any {
 }
 
 // realtimeServer starts a server of one session, after its session.updated.
-func realtimeServer(t *testing.T, session func(c *client)) string {
+func realtimeServer(t *testing.T, session func(c *realtimeClient)) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		assert.Equal(t, "/v1/realtime", r.URL.Path)
@@ -62,7 +62,7 @@ func realtimeServer(t *testing.T, session func(c *client)) string {
 			return
 		}
 		defer conn.CloseNow()
-		session(&client{t: t, conn: conn})
+		session(&realtimeClient{t: t, conn: conn})
 		_, _, _ = conn.Read(t.Context()) // until the client closes
 	}))
 	t.Cleanup(srv.Close)
@@ -106,7 +106,7 @@ const (
 )
 
 func TestRealtime(t *testing.T) {
-	address := realtimeServer(t, func(c *client) {
+	address := realtimeServer(t, func(c *realtimeClient) {
 		c.send(`{"type":"session.created"}`)
 		m := c.until("session.update")
 		input := m["session"].(map[string]any)["audio"].(map[string]any)["input"].(map[string]any)
@@ -148,7 +148,7 @@ func TestRealtimeFailures(t *testing.T) {
 		"no JSON":              {[]string{"hello"}, "JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := openRealtime(t.Context(), realtimeServer(t, func(c *client) {
+			r, err := openRealtime(t.Context(), realtimeServer(t, func(c *realtimeClient) {
 				c.send(updated)
 				c.until("input_audio_buffer.commit")
 				for _, m := range test.after {
@@ -171,7 +171,9 @@ func TestRealtimeFailures(t *testing.T) {
 }
 
 func TestRealtimeRefusals(t *testing.T) {
-	address := realtimeServer(t, func(c *client) { c.send(`{"type":"error","error":{"code":"model_not_found","message":"no base"}}`) })
+	address := realtimeServer(t, func(c *realtimeClient) {
+		c.send(`{"type":"error","error":{"code":"model_not_found","message":"no base"}}`)
+	})
 	for name, test := range map[string]struct{ address, key, want string }{
 		"no address":    {"ftp://localhost/v1/realtime", "", "scheme"},
 		"no server":     {"ws://127.0.0.1:1/v1/realtime", "", "refused"},

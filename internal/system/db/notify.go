@@ -54,9 +54,10 @@ func (d *DB) Notify(ctx context.Context, channel string) {
 }
 
 // Subscribe returns a channel that receives after each Notify, until ctx is
-// done. Several notifications may arrive as one. On SQLite a file is watched, if
-// the system is Linux. On PostgreSQL a separate connection listens. If it breaks, it is opened again, and the channel then
-// receives once, in case a notification was missed.
+// done. Several notifications may arrive as one. On SQLite it watches the
+// channel's file, on Linux alone. On PostgreSQL a separate connection listens. If
+// it breaks, it is opened again, and the channel then receives once, in case a
+// notification was missed.
 func (d *DB) Subscribe(ctx context.Context, channel string) <-chan struct{} {
 	l := &d.listeners
 	sub := make(chan struct{}, 1)

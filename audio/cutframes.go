@@ -136,7 +136,8 @@ func declaredFrames(b []byte) int64 {
 	return 0
 }
 
-// flacHeader is what a FLAC file declares (RFC 9639, section 8.2), or zero.
+// flacHeader has the fields of a FLAC file's first metadata block (RFC 9639,
+// section 8.2); they are zero if the file has none.
 type flacHeader struct {
 	rate, channels int
 	samples        int64 // of one channel

@@ -36,8 +36,8 @@ func TestFLACFromAPipe(t *testing.T) {
 	}
 }
 
-// TestFLACNeedsNoDecoder: Probe reads what a FLAC file declares, unless no frame
-// follows.
+// TestFLACNeedsNoDecoder: Probe reads a FLAC file's header without a decoder,
+// unless no frame follows it.
 func TestFLACNeedsNoDecoder(t *testing.T) {
 	data, err := os.ReadFile("testdata/formats/no_extension")
 	require.NoError(t, err)

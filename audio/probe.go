@@ -37,7 +37,7 @@ func Probe(ctx context.Context, src Source, o Options) (Info, error) {
 }
 
 func (in *input) probeChild(ctx context.Context, o Options) error {
-	if in.container.name == "flac" && o.Track <= 1 { // what it declares needs no process
+	if in.container.name == "flac" && o.Track <= 1 { // its header needs no process
 		flac, err := readFLACHeader(in.file)
 		if err != nil {
 			return machineError(in.name, "read", err)

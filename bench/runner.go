@@ -26,7 +26,8 @@ type runner struct {
 	pipeline *otograph.Pipeline // nil for an Engine
 }
 
-// run makes the missing measurements of the system: those of models one by one.
+// run measures the recordings that lack measurements: models recognize one
+// recording after the other.
 func (r *runner) run(ctx context.Context) error {
 	for _, it := range r.Items {
 		if r.missing(it) <= r.repeats() {

@@ -8,9 +8,10 @@ import (
 
 // Speaker is one voice found in a recording.
 type Speaker struct {
-	// Embedding is the normalized mean of the vectors of the speaker's windows
-	// and of some of them heard end to end: unit length, the embedder's dimension;
-	// comparable by cosine only with embeddings of the same model.
+	// Embedding is the normalized mean of two vectors: the centroid of the
+	// speaker's windows, and the vector of some of these windows end to end. It has
+	// unit length and the embedder's dimension, and is comparable by cosine only
+	// with embeddings of the same model.
 	Embedding []float32
 	// Segments is the number of speech segments with windows of the speaker.
 	Segments int

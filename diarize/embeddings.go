@@ -157,13 +157,13 @@ func (e *Embeddings) embed(ctx context.Context, spans []audio.Span) ([][]float32
 	return all, nil
 }
 
-// joinedWindows is the number of a voice's windows that are heard end to end.
+// joinedWindows is the number of a voice's windows that joined puts end to end.
 const joinedWindows = 4
 
 // joined returns each label's vector: the mean of its centroid and of the vector
-// of windows from all its speech, heard end to end. Such a vector is surer, but
-// one window of another voice changes it (docs/measurements/known-voices.md). A
-// label with one window has its centroid.
+// of windows from all its speech, end to end. The vector of a longer sound varies
+// less, but one window of another voice changes it
+// (docs/measurements/known-voices.md). A label with one window has its centroid.
 func (e *Embeddings) joined(ctx context.Context, labels []int, centre matrix) (matrix, error) {
 	own := make([][]audio.Span, centre.n)
 	for i, l := range labels {

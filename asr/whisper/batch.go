@@ -22,8 +22,9 @@ const (
 	// Each worker may always open one. With 8-bit weights, mostOpen windows of
 	// every published model but the large ones fit in it.
 	mostBytes = 1 << 30
-	// fewThreads limits the threads of a worker that takes those of others. Two
-	// threads decode a window 1.5 times as fast as one, so two workers do more.
+	// fewThreads limits the threads of a worker that takes over the threads of
+	// ended workers. Two threads decode a window 1.5 times as fast as one, so two
+	// workers decode more.
 	fewThreads = 4
 	// alone, stagger and evenShare apply if a caller waits for the sentences,
 	// because windows that begin together also end together: all cores decode

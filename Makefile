@@ -1,4 +1,4 @@
-# Every target does what it needs first; `make help` lists them.
+# Every target makes its own prerequisites; `make help` lists the targets.
 SHELL := /bin/bash
 GO ?= go
 BIN := bin/otograph
@@ -42,18 +42,18 @@ PARALLEL ?= $$(n=$$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))); e
 # code, in Go, whose locks order everything, and numeric kernels that compute on
 # the arrays of their caller, among them Fourier transforms and the numbers of
 # Whisper files. A package that synchronizes itself (sync.Map, an atomic) must not
-# be added: the detector would not see its order, and report races that are none.
+# be added: the detector would not see its order, and report false races.
 UNWATCHED = modernc.org/sqlite/lib gonum.org/v1/gonum/dsp/fourier gonum.org/v1/gonum/dsp/fourier/internal/fftpack \
   $(addprefix github.com/otograph/otograph/internal/,engine/ctc engine/decode engine/dsp engine/wordtimes files/ggmlfile)
 # Nothing reads the debug information of these test binaries; it takes a tenth of
 # the compiler's time.
 RACE = -race -gcflags=all=-dwarf=false $(foreach p,$(UNWATCHED),'-gcflags=$(p)=-race=false -dwarf=false')
-# Tests without it: test starts the built program, which it does not reach,
-# simulations run one step at a time, the goroutines of whispernet, silero and
-# align run in other packages' tests with it, those of WATCHED in the tests that
-# STARTS matches, the other packages start none, and counts are of whole
-# recordings. Tools are no part of the program. test-extent runs the packages of
-# the product with it.
+# RACELESS are the packages tested without the race detector. test starts the
+# built program, which the detector does not reach; simulations run one step at
+# a time; the goroutines of whispernet, silero and align run in other packages'
+# tests; those of WATCHED run in the tests that STARTS matches; the other
+# packages start no goroutines. test-extent runs all packages of the product
+# with the detector.
 RACELESS = ./test $(WATCHED) ./internal/test/simulation ./internal/test/floors ./internal/test/modeltest ./models ./models/internal/whisperfolder \
   ./models/library ./models/published ./align ./bench/internal/datasets ./bench/internal/scores ./events ./events/tag ./spec ./subtitle ./vad \
   ./vad/silero ./voices ./web $(addprefix ./internal/,engine/ctc engine/decode engine/dsp engine/texts engine/whispernet engine/wordtimes files/ggmlfile \

@@ -23,7 +23,8 @@ var (
 
 // AlignOptions configures an alignment.
 type AlignOptions struct {
-	// Language is the language of both, as ASRLanguage; "" detects it.
+	// Language is the language of text and recording, as ASRLanguage; ""
+	// detects it.
 	Language string
 	// Progress, if not nil, is called with the seconds of speech processed so
 	// far and in total, never concurrently.
@@ -41,7 +42,7 @@ type Alignment struct {
 	Words []align.Word
 	// Extra holds the speech that is not in the text, in order of time.
 	Extra []align.Extra
-	// Warnings are those about the recording (spec.WarnAudio).
+	// Warnings are the warnings about the recording (spec.WarnAudio).
 	Warnings []spec.Warning
 	// Score measures the agreement of text and audio, from 0 to 1: words that
 	// were not found and speech that is not in the text both lower it.

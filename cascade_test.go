@@ -16,7 +16,7 @@ import (
 )
 
 // With the cascade, a recording without speech has no text and causes little
-// work: the standard tier only processes segments in which the optimized one
+// work: the standard tier only processes segments in which the optimized tier
 // recognized words.
 func TestCascadeAddsNoTextToSilence(t *testing.T) {
 	p, alone := open(t, demo.Models(), otograph.Config{Cascade: new(1.0)}), shared(t)

@@ -101,7 +101,7 @@ func TestChannels(t *testing.T) {
 					},
 				})
 				require.NoError(t, err)
-				if mode != otograph.ChannelsMix { // there, sentences are split where the speaker changes
+				if mode != otograph.ChannelsMix { // in the mix, sentences are split where the speaker changes
 					var texts []string
 					for _, s := range res.Segments {
 						texts = append(texts, s.Text)
@@ -183,8 +183,8 @@ func TestChannelsOfOneMicrophone(t *testing.T) {
 }
 
 // TestSplitRecordingResumesFromCheckpoints: a run of split channels resumes
-// from its own checkpoints, not the mix's, with the same result, and each stage
-// has its own time.
+// from its own checkpoints, not from those of the mix, with the same result,
+// and each stage has its own time.
 func TestSplitRecordingResumesFromCheckpoints(t *testing.T) {
 	p := shared(t)
 	samples, _ := call(t, 0)

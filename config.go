@@ -40,7 +40,7 @@ type Config struct {
 	// have models of both tiers. nil means CascadeBelow; 0 disables the
 	// cascade, even for segments in another language than the recording's.
 	// Stats.Cascade counts the work. Without a calibration, segments have no
-	// confidence: only those in another language are decoded again.
+	// confidence: only segments in another language are decoded again.
 	Cascade *float64
 	// Device is the device of the standard tier's model: "auto" ("" is the
 	// same) is a GPU for which ggml has a plug-in, or else the CPU; "cpu";
@@ -78,7 +78,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// engines returns the configuration of the models.
 func (c Config) engines() engines.Options {
 	return engines.Options{
 		Cores: c.Cores, Logger: c.Logger, Device: c.Device, Languages: c.OptimizedLanguages,

@@ -30,8 +30,8 @@ import (
 // each sample) fails them on any machine, even a busy one. Each bound is a
 // measured count plus a stated margin.
 
-// shaped returns the demo set with a small synthetic Whisper model, whose
-// decoder returns at most ten tokens per window, as its only recognizer.
+// shaped returns the demo set with one recognizer, a small synthetic Whisper
+// model that returns at most ten tokens per window.
 func shaped(t *testing.T) *models.Set {
 	t.Helper()
 	return shapedWith(t, modeltest.ShapeOptions{Tokens: 10})
@@ -108,8 +108,8 @@ func TestCountsStandardTier(t *testing.T) {
 }
 
 // A model's text influences the work: it may fail, end before the speech does,
-// or skip some of it. Neither such texts nor noise that the detector mistakes
-// for speech may multiply the encoder's passes.
+// or skip some of it. Such a text, or noise taken for speech, must not multiply
+// the encoder's passes.
 func TestCountsRepair(t *testing.T) {
 	demoSet := demo.Models()
 	sets := map[string]*models.Set{"demo": demoSet, "passing over": shapedWith(t, modeltest.ShapeOptions{Tokens: 40}), "long texts": shapedWith(t, modeltest.ShapeOptions{Tokens: 150})}

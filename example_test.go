@@ -16,9 +16,9 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// Use the models that `otograph models pull` downloaded, beside the embedded
-// ones, and write the result as subtitles. It does not run in tests, which
-// download nothing.
+// Use the models that `otograph models pull` downloaded and the embedded ones,
+// and write the result as subtitles. It does not run in tests, which download
+// nothing.
 func ExampleOpenDefault() {
 	ctx := context.Background()
 	p, err := otograph.OpenDefault()

@@ -129,7 +129,6 @@ func (p *Pipeline) Segments(ctx context.Context, src Source, options Options, mo
 	}
 }
 
-// run is one Run.
 type run struct {
 	RunOptions
 	*stages.Stages
@@ -182,7 +181,6 @@ func (r *run) do(ctx context.Context, src Source) (*Result, error) {
 	return res, errors.Join(errs...)
 }
 
-// result assembles the result.
 func (r *run) result(f *stages.Findings, register *voices.Register) *Result {
 	res := assemble.Result(r.sound.PCM, f, r.Watch.Seconds())
 	r.p.hideConfidences(res.Segments)

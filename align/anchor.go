@@ -118,7 +118,7 @@ func (c *comparison) between(pairs []pair, text, recognized []string, begin, end
 		for len(kept) > 0 && kept[len(kept)-1].recognized >= stride*3/4 {
 			kept = kept[:len(kept)-1]
 		}
-		next := pair{begin.text, to.recognized} // none of it is in the text
+		next := pair{begin.text, to.recognized} // no word of the stretch is in the text
 		for _, p := range kept {
 			pairs = append(pairs, pair{begin.text + p.text, begin.recognized + p.recognized})
 			next = pair{begin.text + p.text + 1, begin.recognized + p.recognized + 1}
@@ -161,7 +161,7 @@ func (c *comparison) common(a, b []string) []pair {
 		case run[at] > 0:
 			out = append(out, pair{i, j})
 			i, j = i+1, j+1
-		case score[at+1] >= score[at+width]: // leaves room ahead for a text that repeats itself
+		case score[at+1] >= score[at+width]: // prefers the later match, for a text that repeats itself
 			j++
 		default:
 			i++

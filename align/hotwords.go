@@ -48,7 +48,7 @@ func putHotword(s *asr.Segment, w asr.Word) {
 	}
 	for _, near := range s.Words[max(first-1, 0):min(end+1, len(s.Words))] {
 		if joined == strings.ReplaceAll(key, " ", "") || keyOf(near.Text) == key {
-			return // the transcript already has it
+			return // the transcript already has the hotword
 		}
 	}
 	from, to, ok := place(s, first, end)

@@ -14,8 +14,8 @@ const (
 	// than tokens that the model considers impossible.
 	skipCost  = 7.0
 	strayCost = 3.0
-	// gapCost is the most that words in a row cost that are not spoken, so that
-	// of a long text the words of a short recording stay together.
+	// gapCost is the greatest cost of consecutive words that are not spoken. It
+	// keeps the words of a short recording together in a long text.
 	gapCost = 4 * skipCost
 	// outsideCost replaces strayCost before the first and after the last word,
 	// so that the words of a text that ends early stay together.

@@ -7,7 +7,8 @@ import (
 )
 
 // Rows are a CTC model's log posteriors over one window. A row stores only the
-// blank and likely tokens, so that hours fit in memory; others count as floor.
+// blank and likely tokens, so that hours fit in memory; all other tokens have
+// the value floor.
 type Rows struct {
 	// Shift is the duration of a row in seconds.
 	Shift float64

@@ -7,8 +7,8 @@ type section struct {
 }
 
 const (
-	// sectionFrames is the least length of a section, if anchors allow it and it
-	// has frames for its words.
+	// sectionFrames is the least length of a section, if the anchors allow one
+	// so short and its frames suffice for its words.
 	sectionFrames = 400
 	// maxCells bounds the cells of a section's lattice (a byte each, its nodes
 	// eight). Lattices above largeCells, of texts without anchors, are computed

@@ -153,7 +153,8 @@ func (t *track) alignment(pcm *audio.PCM, speech []audio.Span) *Alignment {
 	return a
 }
 
-// share divides the time of neighboring wild words by their letters.
+// share divides the time of neighboring wild words in proportion to their
+// letters.
 func (a *Alignment) share(speech []audio.Span) {
 	for end := 0; end < len(a.Words); end++ {
 		begin := end

@@ -17,8 +17,8 @@ const farOff = 2.0
 // Transcript replaces the times of a transcript's words with the times at which
 // another model recognizes them. Words that the model does not find keep their
 // places between their neighbors. Hotwords that it recognizes replace the
-// transcript's words there; those that it can search for leave the lists of
-// ineffective and unspelled ones. Segments in another language than the
+// transcript's words at the same time; hotwords that it can search for are
+// removed from Ineffective and Unspelled. Segments in another language than the
 // transcript's keep words and times; the others begin and end with their words.
 // Stats includes the model's passes.
 func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Span, t *asr.Transcript, opt Options) error {
@@ -64,8 +64,8 @@ func Transcript(ctx context.Context, m Model, pcm *audio.PCM, speech []audio.Spa
 	return nil
 }
 
-// move sets the words' times. Words that were not found keep their places
-// between their neighbors; if they have to make room, they become interpolated.
+// move sets the words' times. Words without a new time keep their places
+// between their neighbors; if they must be moved, they become interpolated.
 func move(words []*asr.Word, found []Word, speech []audio.Span) {
 	taken := func(i int) bool {
 		off := found[i].Start - words[i].Start
@@ -80,7 +80,7 @@ func move(words []*asr.Word, found []Word, speech []audio.Span) {
 			w.Evidence = new(float64) // not found here, but perhaps spoken elsewhere
 		}
 	}
-	for i := 0; i < len(words); i++ { // fits words that were not found between the others
+	for i := 0; i < len(words); i++ { // fits the words without a new time between the others
 		if taken(i) {
 			continue
 		}
@@ -96,7 +96,7 @@ func move(words []*asr.Word, found []Word, speech []audio.Span) {
 			to = words[j].Start
 		}
 		if i > 0 && spokenSeconds(speech, from, to) < leastWord*float64(j-i) {
-			share(words[i-1:j], speech) // the word before received their sound
+			share(words[i-1:j], speech) // the word before received the time of these words
 		} else {
 			fit(words[i:j], from, max(to, from))
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// share is a count of hits and its total.
+// share is a number of hits and the number of attempts.
 type share struct{ some, all int }
 
 func (s *share) add(yes bool) {

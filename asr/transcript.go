@@ -52,8 +52,9 @@ type Segment struct {
 	// Tokens are the segment's token numbers in the recognizer's vocabulary,
 	// without time marks; nil if not known.
 	Tokens []int32 `json:",omitzero"`
-	// Temperature is the highest that any of the segment was decoded at. Seek
-	// is the start, in seconds of the file, of the segment's first window.
+	// Temperature is the highest temperature at which a part of the segment was
+	// decoded. Seek is the start, in seconds of the file, of the segment's
+	// first window.
 	Temperature float64 `json:",omitzero"`
 	Seek        float64 `json:",omitzero"`
 	// Language is the code of the language that the text was decoded in; "" if
@@ -128,8 +129,8 @@ type Options struct {
 	// speech decoded so far and in total, never concurrently.
 	Progress func(done, total float64)
 	// Working, if not nil, is called after each pass of a model, possibly
-	// concurrently: a long silence means that a call hangs. Recognizers that
-	// call Progress every few seconds need not call it.
+	// concurrently: if it is not called for long, a call hangs. Recognizers
+	// that call Progress every few seconds need not call it.
 	Working func()
 	// Settled, if not nil, is called before Progress with the next sentences,
 	// as soon as they are final. Recognizers that finish in an instant need not
@@ -221,7 +222,7 @@ type Transcriber interface {
 }
 
 // Sketcher is a Transcriber with a faster, less exact way to read speech that
-// continues. The others read it as if it had ended.
+// continues. Other recognizers read it as if it had ended.
 type Sketcher interface {
 	// Sketch is Transcribe for a few seconds of speech. draft is the text of an
 	// earlier Sketch of the same speech, or "": it saves time and changes nothing.
@@ -236,7 +237,8 @@ type Detection struct {
 	// Among are the codes to choose from. The detector ignores those that it
 	// does not know, and chooses from all its languages if none remains.
 	Among []string
-	// Brief asks for a faster answer, about speech it will hardly transcribe.
+	// Brief asks for a faster answer, for speech that this recognizer will
+	// probably not transcribe.
 	Brief bool
 }
 
@@ -248,7 +250,8 @@ type LanguageDetector interface {
 	DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt Detection) (language string, probability float64, err error)
 }
 
-// Among returns the known languages that are wanted, or all if none is.
+// Among returns the known languages that are also wanted, or all known ones if
+// there are none.
 func Among(known, wanted []string) []string {
 	both := slices.DeleteFunc(slices.Clone(known), func(code string) bool { return !slices.Contains(wanted, code) })
 	if len(both) == 0 {

@@ -90,8 +90,8 @@ func (c caged) run(ctx context.Context, line func(string), out func(io.Reader) e
 	return ch.state, err
 }
 
-// start starts the child on a thread that waits for it: the kernel kills the
-// child when the thread that started it ends, as it does with this process.
+// start starts the child on a thread that waits for it, because the kernel
+// kills the child when that thread ends, at the latest with this process.
 func (c caged) start(stdout, stderr *os.File) (*child, error) {
 	c.Env, c.Libraries, c.Script = childEnvironment(), filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), isScript(c.Bin)
 	p, err := cage.Command(c.Spec)

@@ -113,12 +113,12 @@ func sameTimes(t *testing.T, codec, path string) {
 func hasPicture(t *testing.T, path string) bool {
 	out, err := exec.Command("ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "stream=index", "-of", "csv=p=0", path).Output()
 	require.NoError(t, err)
-	return len(bytes.TrimSpace(out)) > 0 // a program without a picture is an empty line
+	return len(bytes.TrimSpace(out)) > 0 // ffprobe prints an empty line for a program without a picture
 }
 
 // TestTimesOfBroadcasts compares the times of tones, a second long and two
-// seconds apart, with those at which ffmpeg was given them: sound that begins
-// 4.9 s after the picture, a hole of half a minute, and clocks that wrap (every
+// seconds apart, with their times in ffmpeg's input: sound that begins 4.9 s
+// after the picture, a hole of half a minute, and clocks that wrap (every
 // 95443.7 s in transport streams) or start again.
 func TestTimesOfBroadcasts(t *testing.T) {
 	needFFmpeg(t)
@@ -170,8 +170,8 @@ var films = map[string]string{
 }
 
 // TestTimesOfContainers compares the times of tones in over 60 pairs of
-// container and codec with those at which ffmpeg was given them, within 50 ms:
-// sound that begins 4.9 s after the picture, and a hole of 6 s.
+// container and codec with their times in ffmpeg's input, within 50 ms: sound
+// that begins 4.9 s after the picture, and a hole of 6 s.
 func TestTimesOfContainers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("at length: make test-extent")
@@ -260,8 +260,8 @@ func onset(samples []float32) float64 {
 }
 
 // TestTrackIsChosen decodes each track of a film in German and English; the
-// error for a missing track names both, and so does Info if none was chosen, as
-// with a number below 1.
+// error for a missing track names both, and so does Info without a chosen track
+// or with a number below 1.
 func TestTrackIsChosen(t *testing.T) {
 	needFFmpeg(t)
 	path := ffmpegFile(t, "film.mkv", "-f", "lavfi", "-i", "sine=d=1", "-f", "lavfi", "-i", "sine=d=2", "-map", "0", "-map", "1", "-c:a", "flac",

@@ -170,7 +170,7 @@ func TestBad(t *testing.T) {
 }
 
 func checkBad(t *testing.T, path string, c badCase) {
-	opt := Options{MinBytes: -1, TempDir: t.TempDir()} // with the lower limit, most of them would be rejected unread
+	opt := Options{MinBytes: -1, TempDir: t.TempDir()} // with the lower limit, most files would be rejected unread
 	begin := time.Now()
 	pcm, err := Open(t.Context(), File(path), opt)
 	took := time.Since(begin)

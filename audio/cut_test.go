@@ -100,8 +100,8 @@ func sniffed(t *testing.T, b []byte) container {
 
 // TestAnyCutIsNoticed cuts recordings whose format declares a length at each
 // byte after their headers, and others at 10,000 places: the structure alone
-// shows it, but for cuts of the others between two frames. The short form has
-// every seventh place.
+// shows the cut, except between two frames of a format without a length. The
+// short form has every seventh place.
 func TestAnyCutIsNoticed(t *testing.T) {
 	needFFmpeg(t)
 	source := []string{"-f", "lavfi", "-i", "aevalsrc=0.3*sin(2000*t*t):s=22050:d=2"}
@@ -134,7 +134,7 @@ func TestAnyCutIsNoticed(t *testing.T) {
 			}
 			for n := begin; n < len(whole); n += step {
 				index := c.name == "mp4" && bytes.HasPrefix(whole[min(n+4, len(whole)):], []byte("moov"))
-				if !cut(n) && !index && !(undeclared && frameBorder(whole, n, c)) { // nothing can be decoded without it
+				if !cut(n) && !index && !(undeclared && frameBorder(whole, n, c)) { // nothing can be decoded before it
 					missed = append(missed, n)
 				}
 			}
@@ -159,8 +159,8 @@ func TestCutAMR(t *testing.T) {
 	}
 }
 
-// FuzzCut: the structure of no bytes makes cutShort fail or read for long, and
-// a file that is cut where its structure ends is whole.
+// FuzzCut: no bytes make cutShort fail or read for long, and a file that is cut
+// where its structure ends counts as whole.
 func FuzzCut(f *testing.F) {
 	entries, err := os.ReadDir("testdata/formats")
 	require.NoError(f, err)

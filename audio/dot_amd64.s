@@ -54,9 +54,9 @@ sum:
 	MOVSS        X0, ret+24(FP)
 	RET
 
-// func rowFMA(out, row, buf *float32, taps, groups, down, up int)
-// out[k·up] is dotFMA(row, buf[k·down:]) for k < 3·groups, to the last bit: each has
-// four sums of eight lanes, and row is read once for three of them.
+// func rowFMA(out, row, buf *float32, taps, groups, down, up int) out[k·up] is
+// dotFMA(row, buf[k·down:]) for k < 3·groups, bit for bit. row is read once for
+// three outputs.
 TEXT ·rowFMA(SB), NOSPLIT, $0-56
 	MOVQ out+0(FP), DX
 	MOVQ buf+16(FP), BX

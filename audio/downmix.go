@@ -7,7 +7,8 @@ import (
 
 // Constants of the downmix, which decides block by block. The mean cancels if
 // its energy is small compared with the mean of unrelated channels: the ratio
-// is 0 for channels in antiphase, 1 for unrelated ones, N for N equal ones.
+// is 0 for channels in antiphase, 1 for unrelated channels, N for N equal
+// channels.
 const (
 	blocksPerSecond = 2
 	cancelBelow     = 0.1  // 10 dB less than unrelated channels would have: the mean loses the signal

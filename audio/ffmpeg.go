@@ -43,7 +43,7 @@ func findFFmpeg(o Options) (string, error) {
 		}
 	}
 	if err != nil {
-		// Not wrapped: a missing program is no missing recording.
+		// Not wrapped, because a missing program is not a missing recording.
 		return "", fmt.Errorf("%w: this format is decoded by ffmpeg, and %q cannot be run (%v); install it (Debian, Ubuntu: apt-get install ffmpeg) or use WAV", ErrDecoderMissing, want, err) //nolint:errorlint
 	}
 	return path, nil
@@ -123,7 +123,7 @@ func (r *report) line(text string) {
 		}
 		if m := corruptLine.FindStringSubmatch(text); m != nil && len(r.corrupt) < 100 {
 			stream, _ := strconv.Atoi(m[1])
-			r.corrupt = append(r.corrupt, stream) // it counts if it is the decoded one
+			r.corrupt = append(r.corrupt, stream) // counts if it is the decoded stream
 		}
 		if !strings.Contains(text, "corrupt") || corruptLine.MatchString(text) {
 			return
@@ -213,7 +213,7 @@ func (r *report) describe(text string) {
 	}
 }
 
-// wanted returns the chosen track, the default one, or else the first.
+// wanted returns the chosen track, the default one, or else the first one.
 func (r *report) wanted() (track, bool) {
 	i := r.choice - 1
 	if r.choice <= 0 {
@@ -252,7 +252,7 @@ func (r *report) declared(c container) float64 {
 	return r.duration
 }
 
-// complaint returns ffmpeg's messages, printable and without names of ours.
+// complaint returns ffmpeg's messages in printable form, without our paths.
 func (r *report) complaint() string {
 	if len(r.problems) == 0 {
 		return "the decoder reported no reason"
@@ -273,10 +273,11 @@ func (r *report) complaint() string {
 // leastRate is the least number of bytes per second of sound.
 const leastRate = 250
 
-// believes reports whether a declared length in seconds is used. The recording
-// is decoded and counted if the length is estimated, if the file has too few
-// bytes for it (where the length is exact, as silence may be short: only over
-// the limit), or if two time stamps, which may jump, put it over the limit.
+// believes reports whether a declared length in seconds is used. Otherwise the
+// recording is decoded and counted: if the length is estimated, if the file has
+// too few bytes for it (an exact length only if it is over the limit, because
+// silence may be small), or if two time stamps, which may jump, put it over the
+// limit.
 func (in *input) believes(seconds float64, o Options) bool {
 	allowed := o.checkDuration(in.name, seconds) == nil
 	switch plausible := float64(in.info.Size) >= seconds*leastRate; in.length {
@@ -437,7 +438,8 @@ func (r *report) judge(err error, name, bin string, o Options) error {
 	case errors.As(err, &exit):
 		status, _ := exit.Sys().(syscall.WaitStatus)
 		switch {
-		// Not by us: the machine ran out of memory, or an operator stopped it.
+		// Killed by others: the machine ran out of memory, or an operator
+		// stopped it.
 		case status.Signaled() && status.Signal() == syscall.SIGKILL:
 			return fmt.Errorf("audio: %q: ffmpeg was killed", name)
 		case status.Signaled():

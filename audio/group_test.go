@@ -16,8 +16,8 @@ import (
 )
 
 // TestGroupEndsWithItsLeader checks that a decoder's processes end with it,
-// that run does not wait for a process that holds its pipes, and that all of
-// them end at the deadline. Only a script may start processes.
+// that run does not wait for a process that holds its pipes, and that all
+// processes end at the deadline. Only a script may start processes.
 func TestGroupEndsWithItsLeader(t *testing.T) {
 	if Sandbox().Limits == false {
 		t.Skip("processes are told apart on Linux only")

@@ -48,8 +48,8 @@ func stereoSumsAVX2(out *[5]float64, block *float32, n int)
 func mixStereoAVX2(mono, block *float32, n int, left, right float32)
 
 // clampFinite writes the samples at src through clamp to dst and returns the
-// number of samples written. It leaves the last samples, and all from a NaN or
-// infinite one on, to the caller.
+// number of samples written. It leaves the last samples to the caller, and all
+// samples from the first NaN or infinite one on.
 func clampFinite(dst []float32, src unsafe.Pointer) int {
 	if !hasFMA || len(dst) < 8 {
 		return 0

@@ -93,8 +93,8 @@ func TestPlausibleLengthIsTrusted(t *testing.T) {
 	require.NoError(t, claim(100), "5 minutes in 18 kB: not plausible")
 }
 
-// TestFLACOfSixHours: a header that counts 6 h in a file of 3 s is not believed,
-// but the file counts as cut.
+// TestFLACOfSixHours: a header that counts 6 h in a file of 3 s is not used,
+// and the file counts as cut.
 func TestFLACOfSixHours(t *testing.T) {
 	needFFmpeg(t)
 	path := ffmpegFile(t, "a.flac", "-f", "lavfi", "-i", "sine=d=3:r=16000")
@@ -111,8 +111,8 @@ func TestFLACOfSixHours(t *testing.T) {
 	assert.Equal(t, []bool{true, true}, []bool{pcm.Info().Truncated, info.Truncated})
 }
 
-// TestCompressedDataChunks: of a WAV file with two data chunks of ADPCM, ffmpeg
-// reads one, so a part is missing.
+// TestCompressedDataChunks: ffmpeg reads one of two data chunks of ADPCM in a
+// WAV file, so a part is missing.
 func TestCompressedDataChunks(t *testing.T) {
 	needFFmpeg(t)
 	path := ffmpegFile(t, "a.wav", "-f", "lavfi", "-i", "sine=d=3:r=16000", "-c:a", "adpcm_ms")

@@ -17,14 +17,14 @@ const (
 // leveled is a recording with raised levels.
 type leveled struct {
 	of   *PCM
-	gain []float32 // for each second, and one more
+	gain []float32 // at each second, and at the end
 }
 
 // Leveled returns the recording with a slow gain that raises quiet passages and
 // lowers nothing: it brings the loudest half second within ten seconds to −20
-// dBFS, by at most 50 dB, and limits samples to full scale. It is computed on
-// reading, and is valid until p is closed. If the recording is loud enough
-// everywhere, p itself is returned.
+// dBFS, by at most 50 dB, and limits samples to full scale. The gain is applied
+// on reading; the result is valid until p is closed. If the recording is loud
+// enough everywhere, p itself is returned.
 func (p *PCM) Leveled() *PCM {
 	gain := gains(p)
 	if !slices.ContainsFunc(gain, func(g float32) bool { return g > 1 }) {

@@ -80,7 +80,8 @@ func (m *matroskaReader) Read(p []byte) (int, error) {
 }
 
 // next reads up to the samples of the next block. The error is io.EOF at the
-// end of the stream, even inside an element: ffmpeg's exit status says why.
+// end of the stream, even inside an element: ffmpeg's exit status has the
+// reason.
 func (m *matroskaReader) next() error {
 	for {
 		id, length, err := m.element()
@@ -173,7 +174,8 @@ func (m *matroskaReader) skip(n int64) error {
 	return err
 }
 
-// ebmlSize reads an element's size, −1 if unknown; width is 0 without one.
+// ebmlSize reads an element's size, −1 if unknown, of width bytes; width is 0
+// if b holds no size.
 func ebmlSize(b []byte) (length int64, width int) {
 	if len(b) == 0 || b[0] == 0 {
 		return 0, 0

@@ -198,7 +198,6 @@ func (in *input) peek(o Options, spool bool) (*bufio.Reader, error) {
 	return peeked, nil
 }
 
-// sniff recognizes the file.
 func (in *input) sniff() (container, error) {
 	c, err := sniff(in.file)
 	if errors.Is(err, errFarTag) {
@@ -343,9 +342,9 @@ func (in *input) decodeWAV(ctx context.Context, o Options, rec *recorder) error 
 	return o.checkSize(in.name, in.info.Size)
 }
 
-// samplesAhead returns the number of bytes of samples left on the tape, in whole
-// frames by the headers and the file's size, or -1 if only the end of the
-// stream shows it. cut reports that the headers announce more.
+// samplesAhead returns the number of bytes of samples left on the tape, in
+// whole frames by the headers and the file's size, or -1 if only the end of the
+// stream shows it. cut reports that the headers declare more.
 func (in *input) samplesAhead() (n int64, cut bool) {
 	h := in.header
 	if in.file == nil {
@@ -360,14 +359,15 @@ func (in *input) samplesAhead() (n int64, cut bool) {
 		at, _ := r.Seek(0, io.SeekCurrent)
 		there := r.Size() - at
 		cut = c.size/align > there/align
-		size = int64(min(uint64(c.size), uint64(there))) // untilEOF is the largest
+		size = int64(min(uint64(c.size), uint64(there))) // untilEOF is the largest value
 		n += size - size%align
 	}
 	return n, cut || c.lost(err)
 }
 
-// checkEnd marks a file as truncated if it ends before its structure declares,
-// or has fewer samples (of one channel) than declared; decoded may be 0.
+// checkEnd marks a file as truncated if it ends before the end that its
+// structure declares, or has fewer samples (of one channel) than declared;
+// decoded may be 0.
 func (in *input) checkEnd(decoded int64) error {
 	cut, err := cutShort(in.file, in.info.Size, in.container)
 	if err == nil && in.container.name == "flac" && decoded > 0 {

@@ -21,8 +21,8 @@ type Options struct {
 	// Audio track to decode, counted from 1; 0 or less selects the default or
 	// first one. If it does not exist, the error is ErrNoAudio.
 	Track int
-	// Make PCM.Channels return the channels of recordings with 2 to 8; each
-	// takes as much disk space as the mix.
+	// Make PCM.Channels return each of 2 to 8 channels; each takes as much disk
+	// space as the mix.
 	KeepChannels bool
 }
 

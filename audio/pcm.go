@@ -41,9 +41,10 @@ type Info struct {
 	Truncated  bool   // part of the recording is missing or unreadable; the rest was decoded
 	BadTimes   bool   // time stamps claim gaps of more than longestGap, which are not in the Timeline
 
-	// Tracks describes the audio tracks of a file with several if Options.Track
-	// chose none: the decoded one, then the others, as "2 (vorbis) ger" with
-	// the number, the codec and the language if the file declares it.
+	// Tracks describes the audio tracks of a file with several tracks if
+	// Options.Track chose none: the decoded one, then the others, as "2
+	// (vorbis) ger" with the number, the codec and the language if the file
+	// declares it.
 	Tracks []string
 }
 
@@ -74,7 +75,7 @@ func FromSamples(samples []float32) *PCM {
 	}}
 }
 
-// Len returns the number of samples, with those that a Tape has dropped.
+// Len returns the number of samples, including those that a Tape has dropped.
 func (p *PCM) Len() int { return p.first + len(p.samples) }
 
 // Duration returns the length in seconds.

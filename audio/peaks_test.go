@@ -17,7 +17,7 @@ func TestPeaks(t *testing.T) {
 	assert.Len(t, FromSamples(make([]float32, 10*SampleRate)).Peaks(), 10*peaksPerSecond)
 
 	long := make([]float32, 10*SampleRate)
-	for i := range long[:SampleRate] { // a second of a negative half, then silence
+	for i := range long[:SampleRate] { // a second of −0.5, then silence
 		long[i] = -0.5
 	}
 	long[5*SampleRate+3] = 0.25

@@ -84,7 +84,7 @@ func chainedOgg(f io.ReaderAt, size int64) (bool, error) {
 		n, err := readAt(f, page[:], at)
 		length, flags := oggPage(page[:n])
 		if err != nil || length == 0 {
-			return false, err // damaged, or the end: use ffmpeg's report
+			return false, err // a damaged page or the end: use ffmpeg's report
 		}
 		if flags&oggFirst == 0 {
 			begun = true

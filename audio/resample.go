@@ -53,7 +53,7 @@ func NewResampler(from, to int) (*Resampler, error) {
 	if from == to {
 		return r, nil
 	}
-	// The filter works at the lower rate; taps are counted at the input's.
+	// The filter works at the lower rate; taps are counted at the input's rate.
 	stretch := math.Max(1, float64(from)/float64(to))
 	r.taps = (int(math.Ceil(tapsAtLowRate*stretch)) + 7) &^ 7
 	phases := r.up
@@ -164,9 +164,9 @@ func (r *Resampler) run(dst, src []float32) []float32 {
 }
 
 // periods appends output samples in groups of three periods until the buffer,
-// read from pos, is used up; phase is the first sample's. A period is up output
-// samples, or down input samples, after which the phases repeat: three samples,
-// one from each period, share a row of the table.
+// read from pos, is used up; phase is the phase of the first sample. A period
+// is up output samples, or down input samples, after which the phases repeat:
+// three samples, one from each period, share a row of the table.
 func (r *Resampler) periods(dst []float32, pos, phase int) []float32 {
 	// The last of n·up is ((n·up−1)·down + phase)/up input samples on.
 	n := 0

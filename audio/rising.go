@@ -16,9 +16,9 @@ type RisingLevel struct {
 	gain     float32
 }
 
-// firstLevel is the loudness (−40 dB) that the sound before the first sample
-// counts as: otherwise the noise before the first word would be raised to that
-// of speech.
+// firstLevel is the assumed loudness (−40 dB) of the sound before the first
+// sample. Without it, the noise before the first word would become as loud as
+// speech.
 const firstLevel = 0.01
 
 // NewRisingLevel returns a gain for windows of the given number of samples.

@@ -7,7 +7,7 @@ import (
 )
 
 // convert converts the little-endian samples in src to floats in dst (same
-// count) and returns the number of NaN or infinite ones, which become 0.
+// count) and returns the number of NaN and infinite values, which become 0.
 type convert func(dst []float32, src []byte) (nonFinite int)
 
 // swapped returns the converter of big-endian samples, which changes src.

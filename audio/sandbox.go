@@ -21,10 +21,11 @@ type SandboxState struct {
 	Version string // of the decoder
 	Works   bool   // ffmpeg could be started in the sandbox
 
-	// Version of the kernel's Landlock interface in use; 0 if there is none:
-	// the process can then read any file that its user can.
+	// Version of the kernel's Landlock interface in use; at 0 (none), the
+	// process can read any file that its user can.
 	Landlock int
-	// Network, processes and writing are denied: a decoder needs none.
+	// Network, processes and writing are denied, because a decoder needs none
+	// of them.
 	Seccomp             bool
 	NoNewPrivileges     bool // set-user-id programs gain no privileges
 	CapabilitiesDropped bool // root's capabilities are dropped (also true if there are none)

@@ -213,7 +213,7 @@ func rawStream(b []byte, tagged bool) (container, bool) {
 	return container{}, false
 }
 
-// chain reports whether b starts with four frames, or two and its end.
+// chain reports whether b starts with four frames, or with two and then ends.
 func chain(b []byte, frame func([]byte) (size int, kind uint32), expected bool) bool {
 	_, kind := frame(b)
 	for n := 0; ; n++ {

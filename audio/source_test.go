@@ -216,8 +216,8 @@ type nilSource struct{}
 func (nilSource) Name() string { return "nothing" }
 func (nilSource) source()      {}
 
-// TestFileWithoutName opens recordings as the service does that copied them
-// from S3: by the path of a descriptor, after their names are gone.
+// TestFileWithoutName opens recordings as the service does after copying them
+// from S3: by the path of a descriptor, with the name already deleted.
 func TestFileWithoutName(t *testing.T) {
 	needFFmpeg(t)
 	if runtime.GOOS != "linux" {
@@ -239,8 +239,8 @@ func TestFileWithoutName(t *testing.T) {
 	}
 }
 
-// TestReadersThatHang: a context ends the wait for a reader, and a nil reader is
-// an error; a panic of a reader is the caller's.
+// TestReadersThatHang: a context ends the wait for a reader, and a nil reader
+// is an error; a panic of a reader reaches the caller.
 func TestReadersThatHang(t *testing.T) {
 	in, out := io.Pipe() // nobody writes
 	defer out.Close()

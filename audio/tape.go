@@ -4,8 +4,8 @@ import "os"
 
 // Sound has samples at fixed positions: a PCM, or a Tape that still grows.
 type Sound interface {
-	// Samples returns the samples [from, to), both clamped to those that the
-	// sound has. The caller must not change them.
+	// Samples returns the samples [from, to), both clamped to the sound's
+	// range. The caller must not change them.
 	Samples(from, to int) []float32
 	// Len returns the position after the last sample.
 	Len() int

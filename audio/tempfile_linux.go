@@ -20,7 +20,6 @@ func unnamedFile(dir string) (*os.File, error) {
 	return nil, fmt.Errorf("in %q: %w", dir, err)
 }
 
-// memoryFile returns a file in memory.
 func memoryFile() (*os.File, error) {
 	fd, err := unix.MemfdCreate("otograph", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // TestWithoutTemporaryFolder decodes recordings from a file and from a reader
-// without a folder for temporary files: the bytes and samples are in memory, to
-// a limit.
+// without a folder for temporary files: the bytes and samples are in memory, up
+// to a limit.
 func TestWithoutTemporaryFolder(t *testing.T) {
 	needFFmpeg(t)
 	const path = "testdata/formats/no_extension"

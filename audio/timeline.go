@@ -82,7 +82,7 @@ func (t Timeline) Split(spans []Span) []Span {
 const (
 	startTolerance = 0.005 // of the first time stamp
 	stampTolerance = 0.03
-	backTolerance  = 1.0 // time going back further starts another recording after this one
+	backTolerance  = 1.0 // a time stamp further back begins another recording after this one
 )
 
 // mostMarks bounds the memory for a recording's time stamps.

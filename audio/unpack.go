@@ -9,12 +9,13 @@ import (
 	"github.com/otograph/otograph/internal/system/cage"
 )
 
-// Unpack decodes Opus that comes piece by piece: packets (RFC 6716) of one or two
-// channels, or else an Ogg or WebM stream, whose first piece has four bytes or
-// more. ffmpeg decodes it, and Unpack writes the samples to out: float32, little
-// endian, mono, 48 kHz. It returns when in is closed, which the caller does after
-// an error too. The error is ctx's, out's, ErrDecoderMissing, or one for which
-// spec.IsPermanent reports true: Unpack skips no damaged piece.
+// Unpack decodes Opus that comes piece by piece: packets (RFC 6716) of one or
+// two channels, or else an Ogg or WebM stream, whose first piece has four bytes
+// or more. ffmpeg decodes it, and Unpack writes the samples to out: float32,
+// little endian, mono, 48 kHz. It returns when in is closed; the caller must
+// close in after an error too. The error is ctx's, out's, ErrDecoderMissing, or
+// one for which spec.IsPermanent reports true, because Unpack skips no damaged
+// piece.
 func Unpack(ctx context.Context, in <-chan []byte, packets bool, out io.Writer) error {
 	bin, err := findFFmpeg(Options{})
 	if err != nil {
@@ -70,8 +71,8 @@ func feed(w io.WriteCloser, piece []byte, in <-chan []byte, packets bool) {
 
 // opusHeader is the beginning of a Matroska stream (RFC 9559) with one track of
 // Opus: EBML's DocType, a segment of unknown size, the track with number, UID,
-// type, codec and OpusHead (RFC 7845: two channels, into which one is decoded too,
-// no pre-skip), and its rate and channels.
+// type, codec and OpusHead (RFC 7845: no pre-skip, two channels, which also
+// suit mono packets), and its rate and channels.
 const opusHeader = "\x1aE\xdf\xa3\x8bB\x82\x88matroska\x18S\x80g\x01\xff\xff\xff\xff\xff\xff\xff\x16T\xaek\xb5\xae\xb3\xd7\x81\x01s\xc5\x81\x01\x83\x81\x02\x86\x86A_OPUS" +
 	"c\xa2\x93OpusHead\x01\x02\x00\x00\x80\xbb\x00\x00\x00\x00\x00\xe1\x89\xb5\x84G;\x80\x00\x9f\x81\x02"
 

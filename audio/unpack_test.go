@@ -24,8 +24,8 @@ func opusFile(t *testing.T, name string, channels string) []byte {
 	return data
 }
 
-// oggPackets returns the packets of an Ogg file with one of less than 255 × 255
-// bytes on each page, but its two headers.
+// oggPackets returns the packets of an Ogg file, without its two headers. Each
+// page must hold one packet of less than 255 × 255 bytes.
 func oggPackets(data []byte) (packets [][]byte) {
 	for len(data) > 0 {
 		n := int(data[26])
@@ -77,8 +77,8 @@ func unpack(t *testing.T, packets bool, list ...[]byte) (samples []float32, err 
 	return f.Flush(samples), err
 }
 
-// TestUnpack checks that packets and streams, however they are split, are what
-// the file is decoded to.
+// TestUnpack checks that packets and streams, however they are split, are
+// decoded to the samples of the file.
 func TestUnpack(t *testing.T) {
 	for _, channels := range []string{"1", "2"} {
 		ogg := opusFile(t, "a.ogg", channels)
@@ -95,7 +95,7 @@ func TestUnpack(t *testing.T) {
 			got, err := unpack(t, test.packets, test.list...)
 			require.NoError(t, err, name)
 			edge := 0
-			if test.packets { // all that was encoded: with the pre-skip, and the end of the last packet
+			if test.packets { // all encoded samples: also the pre-skip and the rest of the last packet
 				const skip = 312 * SampleRate / 48000
 				require.GreaterOrEqual(t, len(got), len(want)+skip)
 				got, edge = got[skip:skip+len(want)], 50 // of the resampler

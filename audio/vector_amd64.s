@@ -1,8 +1,8 @@
 #include "textflag.h"
 
-// func clampAVX2(dst *float32, src unsafe.Pointer, n int) int
-// Eight samples at a time: those below 1e-20 become 0, the others are limited to
-// [-1, 1]. It stops before eight that hold a NaN or an infinite one.
+// func clampAVX2(dst *float32, src unsafe.Pointer, n int) int Eight samples at a
+// time: those below 1e-20 become 0, the others are limited to [-1, 1]. It stops
+// before eight samples that hold a NaN or an infinity.
 TEXT ·clampAVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), DI
 	MOVQ         src+8(FP), SI

@@ -14,10 +14,10 @@ import (
 
 const (
 	maxChannels   = 64
-	minWAVRate    = 1000       // Hz; below that, a few kilobytes would become hours
+	minWAVRate    = 1000       // Hz; at lower rates, a few kilobytes would be hours
 	maxWAVRate    = 768000     // Hz
 	maxWAVHeader  = 16 << 20   // bytes before the samples
-	streamingSize = 0x7fff0000 // data sizes from here on are placeholders of writers to a pipe
+	streamingSize = 0x7fff0000 // greater data sizes are placeholders of programs that write to a pipe
 	untilEOF      = int64(-1)
 )
 
@@ -179,8 +179,8 @@ func (h *wavHeader) dataSize(t *tape, size, long int64, formSize uint32) int64 {
 	case size > 0:
 		return size
 	}
-	// A size of 0 means an empty recording or a header that was never patched.
-	// If bytes follow that are not a chunk, they are samples.
+	// A size of 0 means an empty recording or a header that was never
+	// completed. Bytes after it that are not a chunk are samples.
 	next, _ := t.r.Peek(8)
 	if len(next) == 0 {
 		return 0
@@ -311,8 +311,8 @@ type dataChunks struct {
 	read  int   // chunks after the first data chunk
 }
 
-// next goes to the next data chunk, over skip bytes and other chunks. Without one
-// the error is io.EOF, io.ErrUnexpectedEOF or errNoChunk.
+// next goes to the next data chunk, over skip bytes and other chunks. Without
+// another data chunk, the error is io.EOF, io.ErrUnexpectedEOF or errNoChunk.
 func (c *dataChunks) next(skip int64) (err error) {
 	var head [8]byte
 	for {
@@ -344,14 +344,14 @@ func (c *dataChunks) next(skip int64) (err error) {
 	}
 }
 
-// lost reports whether the walk ended before the samples did: at too many chunks,
-// or at samples whose size was never written.
+// lost reports whether samples follow the end of the walk, because there are
+// too many chunks, or the samples' size was never written.
 func (c *dataChunks) lost(end error) bool {
 	return errors.Is(end, errNoChunk) && (c.read > mostChunks || c.size == 0)
 }
 
-// decodeWAV reads the samples of all data chunks. cut reports that the last one
-// announces more.
+// decodeWAV reads the samples of all data chunks. cut reports that the last
+// chunk declares more.
 func decodeWAV(ctx context.Context, r io.Reader, h *wavHeader, rec *recorder) (cut bool, err error) {
 	c := dataChunks{r: r, order: h.order, size: h.data}
 	for err = rec.begin(h.rate, h.channels); err == nil; err = c.next(c.size & 1) {

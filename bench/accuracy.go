@@ -14,7 +14,7 @@ type accuracy struct {
 	WordRate *estimate  `json:"word_rate"` // WER, for languages written with spaces
 	// Verbatim is the WER of the original texts, with case and punctuation.
 	Verbatim *estimate `json:"verbatim"`
-	CharRate *estimate `json:"char_rate"` // CER, for the others (Chinese, Japanese, Thai …)
+	CharRate *estimate `json:"char_rate"` // CER, for all other languages (Chinese, Japanese, Thai …)
 	// WordRateAll and CharRateAll also count text written for recordings
 	// without speech, as jiwer and sclite do; nil without such a recording.
 	WordRateAll *estimate `json:"word_rate_all"`
@@ -30,8 +30,9 @@ type accuracy struct {
 	Keywords  *scores.Counts `json:"keywords,omitempty"`
 	KeywordF1 *estimate      `json:"keyword_f1,omitempty"`
 	Speakers  *estimate      `json:"speakers"` // share with the correct number of speakers
-	// SpeakersExpected is the mean probability stated for these numbers, and
-	// SpeakersSure the correct share where it is at least 0.8; may be nil.
+	// SpeakersExpected is the mean probability stated for the numbers of
+	// speakers, and SpeakersSure the correct share of the numbers with 0.8 or
+	// more; both may be nil.
 	SpeakersExpected *estimate    `json:"speakers_expected,omitempty"`
 	SpeakersSure     *estimate    `json:"speakers_sure,omitempty"`
 	Language         *estimate    `json:"language"`   // share with the correct language
@@ -45,9 +46,9 @@ type accuracy struct {
 // timeSummary summarizes TimeErrors, in seconds.
 type timeSummary struct {
 	MeanStart   float64 `json:"mean_start"`
-	Within50    float64 `json:"start_within_50ms"`  // share of the matched, 0 to 1
-	Within100   float64 `json:"start_within_100ms"` // share of the matched, 0 to 1
-	Within200   float64 `json:"start_within_200ms"` // share of the matched, 0 to 1
+	Within50    float64 `json:"start_within_50ms"`  // share of the matched words, 0 to 1
+	Within100   float64 `json:"start_within_100ms"` // share of the matched words, 0 to 1
+	Within200   float64 `json:"start_within_200ms"` // share of the matched words, 0 to 1
 	MedianStart float64 `json:"median_start"`
 	P95Start    float64 `json:"p95_start"`
 	MedianEnd   float64 `json:"median_end"`
@@ -204,8 +205,8 @@ func turnRates(list []itemReport, seed uint64) map[string]*estimate {
 	return rates
 }
 
-// proportion returns the share of recordings for which of returns true, among
-// those for which it does not return nil.
+// proportion returns the share of recordings for which of returns true, without
+// those for which it returns nil.
 func proportion(list []itemReport, seed uint64, of func(itemReport) *bool) *estimate {
 	var ones []float64
 	for _, right := range present(list, of) {

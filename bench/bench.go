@@ -1,7 +1,7 @@
 // Package bench measures recognizers: their accuracy against references and
 // their cost. It reads manifests, scores results (words, turns, events,
 // language, times), runs sets of models over a manifest with repeats, stores
-// every measurement for interrupted runs, and renders reports.
+// every measurement so that interrupted runs can continue, and renders reports.
 package bench
 
 import (
@@ -50,8 +50,8 @@ type (
 )
 
 // Server returns a server with OpenAI's transcription endpoint, of which the
-// address may have a query with form fields. key may be empty; limit is the
-// longest time for an answer; perMinute limits the requests, 0 does not.
+// address may have a query with form fields. key may be empty. limit is the
+// longest time for an answer, perMinute the number of requests (0: any).
 func Server(address, key string, limit time.Duration, perMinute int) (Engine, error) {
 	return systems.Server(address, key, limit, perMinute)
 }
@@ -60,7 +60,8 @@ func Server(address, key string, limit time.Duration, perMinute int) (Engine, er
 // {out} a folder for its output; it prints text, JSON, subtitles, CTM or RTTM.
 func Command(line string, limit time.Duration) (Engine, error) { return systems.Command(line, limit) }
 
-// Files returns another program's transcripts of the items: a folder with one
-// for each, or a file with all of them (JSON lines, SegLST, STM, CTM, RTTM, or a
-// line for each). The error of an item without one is an fs.ErrNotExist.
+// Files returns another program's transcripts of the items: a folder with a
+// file for each item, or one file (JSON lines, SegLST, STM, CTM, RTTM, or a
+// line for each item). The error for an item without a transcript is an
+// fs.ErrNotExist.
 func Files(path string, items []Item) (Engine, error) { return systems.Files(path, items) }

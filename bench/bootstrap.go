@@ -23,9 +23,10 @@ const draws = 1000
 
 // bootstrap estimates a statistic of n recordings. statistic gets the indices
 // of the recordings: first all of them, then samples drawn with replacement.
-// The interval is from the 2.5th to the 97.5th percentile of these (Efron's
-// percentile method), the same for the same seed. bootstrap returns nil if the
-// statistic of all recordings is not a finite number.
+// The interval is from the 2.5th to the 97.5th percentile of the samples'
+// values (Efron's percentile method). The same seed yields the same interval.
+// bootstrap returns nil if the statistic of all recordings is not a finite
+// number.
 func bootstrap(n int, seed uint64, statistic func(sample []int) float64) *estimate {
 	sample := all(n)
 	value := statistic(sample)
@@ -66,7 +67,7 @@ func sumOf[T any](list []T, sample []int, add func(a, b T) T) (sum T) {
 	return sum
 }
 
-// all returns the sample of n elements that has each once.
+// all returns the sample that has each of n elements once.
 func all(n int) []int {
 	sample := make([]int, n)
 	for i := range sample {

@@ -34,10 +34,9 @@ func measure(ctx context.Context, p *otograph.Pipeline, src otograph.Source, opt
 	return res, c, nil
 }
 
-// costSummary summarizes the costs of a system.
 type costSummary struct {
 	Audio  float64 `json:"audio_seconds"` // all recordings, each counted once
-	RTFp50 float64 `json:"rtf_p50"`       // over recordings, each the median of its repeats
+	RTFp50 float64 `json:"rtf_p50"`       // over recordings, by the median of each one's repeats
 	RTFp95 float64 `json:"rtf_p95"`       // likewise
 	// Speed is the seconds of audio per second, over all recordings.
 	Speed           *estimate `json:"speed"`
@@ -48,13 +47,14 @@ type costSummary struct {
 	PeakRSS        int64   `json:"peak_rss_bytes"`
 	EncoderPerHour float64 `json:"encoder_passes_per_hour"` // counted
 	// CascadeShare is the share of the speech that the standard tier decoded
-	// again, in recordings with a cascade. CascadePerHour is the number of its
-	// encoder passes per hour of them. Both are nil without a cascade.
+	// again, in recordings with a cascade. CascadePerHour is the number of the
+	// cascade's encoder passes per hour of these recordings. Both are nil
+	// without a cascade.
 	CascadeShare   *float64 `json:"cascade_share,omitempty"`
 	CascadePerHour *float64 `json:"cascade_encoder_passes_per_hour,omitempty"`
 }
 
-// ratio is a part of a whole, such as sound of the time that it takes.
+// ratio is a quotient of two sums, such as sound by processing time.
 type ratio struct{ part, whole float64 }
 
 func (r ratio) add(o ratio) ratio { return ratio{r.part + o.part, r.whole + o.whole} }
@@ -120,8 +120,8 @@ func (s systemReport) netSpeed() float64 {
 	return 0
 }
 
-// netCPU returns the seconds of processor time per hour of sound, without those
-// in which a program starts for each recording; 0 if that is unknown.
+// netCPU returns the seconds of processor time per hour of sound, without the
+// time in which a program starts for each recording; 0 if that is unknown.
 func (s systemReport) netCPU() float64 {
 	return 3600 * s.net(func(c Cost) float64 { return c.CPU }) / max(1e-9, s.Cost.Audio)
 }

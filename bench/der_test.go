@@ -97,7 +97,7 @@ func TestScoreTurnsByFrames(t *testing.T) {
 		}
 		best := math.Inf(1)
 		var scored float64
-		for p := range 256 { // all mappings of four to four; the loop skips ones that are not one to one
+		for p := range 256 { // all mappings of four to four; those that are not one to one are skipped
 			m := [4]int{p & 3, p >> 2 & 3, p >> 4 & 3, p >> 6 & 3}
 			if m[0] == m[1] || m[0] == m[2] || m[0] == m[3] || m[1] == m[2] || m[1] == m[3] || m[2] == m[3] {
 				continue

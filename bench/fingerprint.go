@@ -8,7 +8,7 @@ import (
 )
 
 // fingerprints holds the SHA-256 of the systems' model files, by path, from the
-// current files: a folder of models may state none or a wrong one.
+// current files: a folder of models may state no hash or a wrong one.
 type fingerprints map[string]string
 
 func newFingerprints(systems []System) (fingerprints, error) {

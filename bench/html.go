@@ -15,7 +15,7 @@ var reportHTML string
 // WriteHTML writes the report as one self-contained page without network
 // access; its colors follow the reader's light or dark setting. Wrong words are
 // links to the recordings, relative to the folder of Config.RunFile. A script
-// plays them, and sorts and filters the recordings; the rest works without it.
+// plays, sorts and filters the recordings; the rest works without it.
 func (r *Report) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Parse(reportHTML)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// listener is an engine that states the length and the first sample of its
+// listener is an engine that returns the length and the first sample of its
 // recordings.
 type listener struct {
 	heard    map[string][2]float64
@@ -72,8 +72,8 @@ func TestPartsOfRecordings(t *testing.T) {
 	assert.ErrorContains(t, err, "expected an offset within the recording")
 }
 
-// TestReportInWords: the sentences name the work, starts and costs, each order
-// once, and the reason for the largest difference.
+// TestReportInWords: the sentences name the work, the starts, the costs, each
+// order of the systems once, and the reason for the largest difference.
 func TestReportInWords(t *testing.T) {
 	items := []Item{{Name: "one.wav", Path: steps(t, 2), Text: new("Good day, all.")}, {Name: "two.wav", Path: steps(t, 2), Text: new("yes")}}
 	program, err := Command(`sh -c 'echo Good day. all.; for i in 1 2 3 4 5 6 7 8 9; do :; done' {file}`, 1e10)
@@ -92,7 +92,7 @@ func TestReportInWords(t *testing.T) {
 	report = run(false)
 	require.NotNil(t, report.Systems[1].Start)
 	report.Machine.Cores, report.Machine.LoadAverage[0] = 2, "9.83"
-	report.Systems[1].Start, report.Systems[1].Cost.PeakRSS = &Cost{Wall: 1e-9}, 2<<20 // the program is too short to be seen
+	report.Systems[1].Start, report.Systems[1].Cost.PeakRSS = &Cost{Wall: 1e-9}, 2<<20 // too short to be measured
 	text = strings.Join(report.findings(), "\n")
 	for _, part := range []string{
 		"The machine was busy: load average 9.83 on 2 cores", "Work of exact: text;", "Work of loose: text; it was started for each recording: ",
@@ -107,8 +107,8 @@ func TestReportInWords(t *testing.T) {
 	assert.Contains(t, table.String(), "· without starts, × real time")
 }
 
-// TestSameSteps: beside others, the models run the steps that all of them run,
-// unless an option says otherwise.
+// TestSameSteps: in a comparison, the models run the steps that all other
+// systems run, unless an option decides otherwise.
 func TestSameSteps(t *testing.T) {
 	turns := filepath.Join(t.TempDir(), "a.rttm")
 	require.NoError(t, os.WriteFile(turns, []byte("SPEAKER a 1 0 1 <NA> <NA> x <NA> <NA>\n"), 0o600))

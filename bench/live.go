@@ -45,8 +45,8 @@ type LiveReport struct {
 	// Failures names the numbers of sessions that another recognizer did not serve.
 	Failures []string `json:"failures,omitempty"`
 	// Most holds, for each of the limits of 0.3 and 1 s, the largest number of
-	// sessions of which 95 % of the final texts came in time after the end of
-	// their utterances; nil if the numbers of sessions were given.
+	// sessions for which 95 % of the final texts came within the limit after
+	// their utterances' ends; nil if the caller chose the numbers of sessions.
 	Most []int `json:"most_sessions,omitempty"`
 }
 
@@ -88,10 +88,11 @@ type liveBench struct {
 }
 
 // Live plays recordings at their own speed to concurrent live sessions of the
-// first system, or of its Stream, and compares their texts and times with the results of whole
-// recordings. Each session plays all recordings, from another one on, for at
-// least some seconds if they are not 0. Without numbers of sessions it measures
-// one session and searches for the largest numbers that keep up.
+// first system, or of its Stream, and compares their texts and times with the
+// results of whole recordings. Each session plays all recordings, beginning
+// with another one, for at least the given seconds if they are not 0. Without
+// numbers of sessions it measures one session and searches for the largest
+// numbers that keep up.
 func Live(ctx context.Context, c Config, sessions []int, seconds float64) (_ *LiveReport, err error) {
 	items, remove, err := c.cutParts(ctx)
 	if err != nil {
@@ -161,8 +162,8 @@ func (b *liveBench) announce(item, what string, done int) {
 	}
 }
 
-// level returns the result of n concurrent sessions, which it measures unless
-// the report has it.
+// level returns the result of n concurrent sessions, and measures it unless the
+// report has it.
 func (b *liveBench) level(ctx context.Context, n int) (liveLevel, error) {
 	if i := slices.IndexFunc(b.report.Levels, func(l liveLevel) bool { return l.Sessions == n }); i >= 0 {
 		return b.report.Levels[i], nil
@@ -217,8 +218,8 @@ func (b *liveBench) level(ctx context.Context, n int) (liveLevel, error) {
 	return l, err
 }
 
-// play writes a recording and some silence at their own speed, each packet when
-// its last sample is spoken, and returns the result and the events.
+// play writes a recording and some silence at the speed of speech, each packet
+// when its last sample is spoken, and returns the result and the events.
 func play(s LiveStream, pcm *audio.PCM) (*otograph.Result, []arrival, error) {
 	var list []arrival
 	start := time.Now()

@@ -41,7 +41,8 @@ func (l latencies) String() string {
 }
 
 // score adds a session on a recording, of which offline is the result as a
-// whole. Words end when the manifest says so, or else the offline result.
+// whole. The ends of words are from the manifest, or else from the offline
+// result.
 func (l *liveLevel) score(it Item, offline, res *otograph.Result, list []arrival) {
 	language := cmp.Or(it.Language, offline.Language)
 	truth := it.Words
@@ -49,7 +50,7 @@ func (l *liveLevel) score(it Item, offline, res *otograph.Result, list []arrival
 		_, truth = timedTexts(offline)
 	}
 	texts := map[int][]arrival{} // by utterance, the last one the Final
-	var shown []TimedText        // the words of the Finals; each ends when it came first
+	var shown []TimedText        // the words of the Finals; a word's end is the time at which it came first
 	for _, a := range list {
 		if a.Kind == spec.LiveSpeechStopped || a.Kind == spec.LivePartial || a.Kind == spec.LiveFinal {
 			texts[a.Utterance] = append(texts[a.Utterance], a)
@@ -97,7 +98,7 @@ func (l *liveLevel) final(language string, texts []arrival) (shown []TimedText) 
 		}
 		words[i] = Units(language, a.Text)
 		next := words[i]
-		if a.Kind == spec.LiveFinal { // its own text keeps words that its sentences lack
+		if a.Kind == spec.LiveFinal { // the final text has words that its sentences lack
 			next = sentences
 		}
 		e := CompareWords(before, next)

@@ -15,7 +15,7 @@ const meetingCollar = 5
 // matching the speakers' words; MeetEval defines them.
 type meetingScore struct {
 	CP  WordErrors `json:"cp"`  // speakers matched, with all words of each concatenated
-	TCP WordErrors `json:"tcp"` // the same, but words only match near their time (5 s)
+	TCP WordErrors `json:"tcp"` // the same, but words only match within 5 s of their time
 	// WrongSpeaker is how many of the Aligned words have another speaker; their
 	// quotient is the word diarization error rate.
 	WrongSpeaker int `json:"wrong_speaker"`

@@ -36,8 +36,8 @@ func (r ranking) String() string {
 	return out + "."
 }
 
-// rankings returns the orders of several systems by texts and by turns, as far
-// as there are such scores, and the reason for the difference of the texts.
+// rankings returns the orders of several systems by texts and by turns, if
+// there are such scores, and the reason for the difference of the texts.
 func rankings(systems []systemReport, seed uint64) (list []ranking, why string) {
 	if len(systems) < 2 {
 		return nil, ""
@@ -104,8 +104,8 @@ func rank[T any](rule string, systems []systemReport, seed uint64, of func(itemR
 }
 
 // reason explains the difference of the texts of two systems: the recording
-// with most of it, and the errors that the worse one makes more often. It is
-// empty without a difference.
+// with the largest part of the difference, and the errors that the worse system
+// makes more often. It is empty without a difference.
 func reason(best, worst systemReport) string {
 	more := map[string]int{}
 	all, most, where := 0, 0, ""

@@ -120,8 +120,8 @@ func TestPassages(t *testing.T) {
 	assert.Len(t, list[1], aroundWrong+3)
 }
 
-// A wrong word plays the line that contains it; in a long line, the seconds
-// around its place.
+// A wrong word plays the line that contains it; in a long line, only the
+// seconds around the word.
 func TestPiecesOfRecordings(t *testing.T) {
 	it := itemReport{Text: "one two\nthree\nfour five six seven", Spans: [][2]float64{{0.2, 2}, {3, 4}, {10, 50}}}
 	piece := it.pieces(strings.Fields)

@@ -14,7 +14,8 @@ import (
 // withReferences returns the recordings with the references in a file (SegLST,
 // STM, CTM or RTTM of all), or in a folder with one for each, instead of the
 // manifest's: texts, sentences and words with their times, speakers and turns.
-// Recordings that it does not name stay as they are. It must name one.
+// Recordings without a reference there stay unchanged. There must be at least
+// one reference.
 func withReferences(path string, items []Item) ([]Item, error) {
 	references, err := systems.References(path, items)
 	if err != nil {

@@ -27,7 +27,6 @@ type Report struct {
 	config      Config         // without items in a report that was read from JSON
 }
 
-// systemReport is the result of one system.
 type systemReport struct {
 	Name     string                `json:"name"`
 	Other    bool                  `json:"other,omitempty"` // a recognizer other than Otograph's
@@ -42,7 +41,6 @@ type systemReport struct {
 	Items    []itemReport          `json:"items"`
 }
 
-// modelReport names a model.
 type modelReport struct {
 	Role   models.Role `json:"role"`
 	Name   string      `json:"name"`

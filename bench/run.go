@@ -30,8 +30,9 @@ type System struct {
 	Engine Engine
 	// Parallel is how many recordings an Engine processes in parallel (0: 1).
 	Parallel int
-	// Stream opens a session of another live recognizer, which Live measures; the
-	// models then only time the ends of words. For a nil language it detects one.
+	// Stream opens a session of another live recognizer, which Live measures;
+	// the models then only measure when words end. For a nil language it
+	// detects one.
 	Stream func(ctx context.Context, language *string) (LiveStream, error)
 }
 
@@ -73,7 +74,7 @@ type Config struct {
 	Progress func(Step)
 
 	classes []string          // of the manifest's events
-	rules   scores.Normalizer // those of Normalizer
+	rules   scores.Normalizer // of Normalizer
 }
 
 // Step is the next step of a run.
@@ -97,8 +98,9 @@ func (c Config) eventClasses() []string {
 	return slices.Compact(out)
 }
 
-// head identifies the measured configuration, so that others are not reused. It
-// excludes the number of repeats: a finished run can be extended.
+// head identifies the measured configuration, so that the measurements of
+// another configuration are not reused. It excludes the number of repeats: a
+// finished run can be extended.
 func (c Config) head(sums fingerprints) (string, error) {
 	hash := sha256.New()
 	enc := json.NewEncoder(hash)
@@ -203,7 +205,6 @@ func (s System) models() []models.Model {
 	return s.Set.Models
 }
 
-// options returns the system's options for a recording.
 func (s System) options(it Item) otograph.Options {
 	opt := s.Options
 	if s.KnownLanguage && it.Language != "" && opt.ASRLanguage == nil {

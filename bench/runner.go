@@ -41,7 +41,7 @@ func (r *runner) run(ctx context.Context) error {
 		return r.runEngine(ctx)
 	}
 	s := r.system
-	debug.FreeOSMemory() // memory left by the previous system must not count for this one
+	debug.FreeOSMemory() // memory of the previous system must not count for this system
 	r.announce(Item{}, "load", 0)
 	p, err := otograph.Open(s.Set, otograph.Config{Cores: r.Cores, Device: r.Device, OptimizedWords: true, Cascade: &s.Cascade, Audio: r.Audio})
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *runner) transcribe(ctx context.Context, it Item) (*otograph.Result, Cos
 		res, cost, err := measure(ctx, r.pipeline, otograph.File(it.Path), r.system.options(it))
 		if err == nil {
 			if i := slices.IndexFunc(res.Warnings, func(w spec.Warning) bool { return w.Option == "cascade" }); i >= 0 {
-				err = errors.New("cascade: " + res.Warnings[i].Reason) // it would count as a cascade without effect
+				err = errors.New("cascade: " + res.Warnings[i].Reason) // not a cascade without effect
 			}
 		}
 		return res, cost, err

@@ -33,7 +33,7 @@ type itemScore struct {
 type speakerCount struct {
 	Reference  int `json:"reference"`
 	Hypothesis int `json:"found"`
-	// Probability is that stated for Hypothesis; nil if none was stated.
+	// Probability is the probability stated for Hypothesis; nil without one.
 	Probability *float64 `json:"probability,omitempty"`
 }
 

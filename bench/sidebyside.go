@@ -31,11 +31,13 @@ type column struct {
 }
 
 const (
-	// mostWrong limits the recordings that the page shows with their texts.
+	// mostWrong limits the number of recordings that the page shows with their
+	// texts.
 	mostWrong = 200
 	// mostColumns limits the words of one recording.
 	mostColumns = 300
-	// aroundWrong is the correct words shown on each side of an error.
+	// aroundWrong is the number of correct words shown on each side of an
+	// error.
 	aroundWrong = 4
 )
 
@@ -108,7 +110,7 @@ func passages(columns []column) (list []passage, cut bool) {
 	for i := range columns {
 		around := columns[max(0, i-aroundWrong):min(len(columns), i+aroundWrong+1)]
 		if i == 0 {
-			around = columns[:1] // has no word; shown only for an error
+			around = columns[:1] // no word; shown only for an error
 		}
 		if !slices.ContainsFunc(around, column.wrong) {
 			continue
@@ -169,7 +171,7 @@ func (it itemReport) pieces(units func(string) []string) func(word int) string {
 }
 
 // sound returns the address of a recording for the page: relative to its folder
-// if that is known, "" if there is no such file, or for a part of one.
+// if that is known; "" for a missing file or a part of a file.
 func (c Config) sound(it Item) template.URL {
 	path, err := filepath.Abs(it.Path)
 	if err != nil || it.Path == "" || it.Part != nil {

@@ -42,7 +42,6 @@ func (r *Report) WriteTable(w io.Writer) error {
 	return err
 }
 
-// names returns the systems' names.
 func (r *Report) names() (names []string) {
 	for _, s := range r.Systems {
 		names = append(names, s.Name)
@@ -171,8 +170,9 @@ func (r *Report) WriteJSON(w io.Writer) error {
 }
 
 // WriteCSV writes one line for each figure of each system: system, figure,
-// value, the bounds of its 95 % interval, unit, text normalizer; a part's key
-// and value; a comparison's other system. Rates are fractions.
+// value, the bounds of its 95 % interval, unit, text normalizer; the key and
+// value of a part of the recordings; the other system of a comparison. Rates
+// are fractions.
 func (r *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"system", "figure", "value", "low", "high", "unit", "normalizer", "key", "part", "against"}) // out.Error returns the error

@@ -105,7 +105,6 @@ func ScoreWordTimes(language string, reference, hypothesis []TimedText) (out Tim
 	return out, true
 }
 
-// timedTexts returns the sentences and the words of a result.
 func timedTexts(res *otograph.Result) (sentences, words []TimedText) {
 	for _, g := range res.Segments {
 		sentences = append(sentences, TimedText{Start: g.Start, End: g.End, Text: g.Text})

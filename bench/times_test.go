@@ -51,8 +51,8 @@ func TestScoreWordTimes(t *testing.T) {
 }
 
 // The traced alignment has the cost that CompareWords counts: unchanged words
-// plus errors add up to both sides. The differences of the times are the words'
-// indices here.
+// plus errors add up to both sides. The times of the words are their indices,
+// and so are the differences.
 func TestWordTimesAgreeWithCompareWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 12)

@@ -35,7 +35,8 @@ func speakerTurns(list []turnTuple) (out []SpeakerTurn) {
 	return out
 }
 
-// compareTurns compares our figures with the cases' in all printed digits.
+// compareTurns compares our figures with those of the cases, in all printed
+// digits.
 func compareTurns(t *testing.T, cases io.Reader) {
 	t.Helper()
 	n := 0

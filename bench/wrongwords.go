@@ -11,8 +11,8 @@ type token struct {
 	Text, Class, Title string
 	// Sound is the recording's address around the word, "" without a file.
 	Sound template.URL
-	// reference is the index of the reference word at its place, and
-	// hypothesis the index of the word in its text; −1 before the first.
+	// reference and hypothesis are the word's indices in the two texts, or of
+	// the word before it where a text lacks it; −1 before the first word.
 	reference, hypothesis int
 }
 

@@ -106,7 +106,7 @@ func missing(err error, account string) error {
 	return err
 }
 
-// read uses a single statement, so all figures are of the same moment.
+// read uses a single statement, so that all figures are of the same moment.
 func (s *Store) read(ctx context.Context, q Querier, account string) (state, error) {
 	var st state
 	err := q.QueryRowContext(ctx, `SELECT a.balance, a.tier, a.concurrency, a.tps_thousandths, a.burst,

@@ -74,7 +74,7 @@ func (s *Store) Solvent(ctx context.Context, account string) error {
 // ErrConcurrencyLimit) and an available balance, packs included, of at least
 // amount. A batch task needs no slot, but the balance alone must cover amount
 // after the other holds: packs do not pay for batch tasks. If the money is
-// short, the error is a *Shortage. A second hold of a task is an error.
+// short, the error is a *Shortage. A second hold for the same task is an error.
 func (s *Store) Hold(ctx context.Context, tx *sql.Tx, account, task string, amount Money, batch bool) error {
 	if amount < 0 {
 		return fmt.Errorf("billing: hold of %s", amount)

@@ -85,8 +85,8 @@ type Page struct {
 	// From and before Until; zero means no limit.
 	From, Until time.Time
 	// After is the id of an entry: the page is counted from the entry that
-	// follows it. New entries move numbered pages, but not these. "" is the
-	// list's beginning.
+	// follows it. New entries move numbered pages, but not a page after an id.
+	// "" is the list's beginning.
 	After string
 }
 

@@ -108,8 +108,8 @@ type Usage struct {
 	Partial bool // the rest of the recording is missing or could not be read
 }
 
-// Detail breaks a price down. Components that were off are nil. Settlements
-// store its JSON, which is also the specification's billing.detail.
+// Detail breaks a price down. Components that the task did not use are nil.
+// Settlements store its JSON, which is also the specification's billing.detail.
 type Detail struct {
 	BasePricePerHour    Money  `json:"base_price_per_hour"`
 	BaseAmount          Money  `json:"base_amount"`
@@ -185,7 +185,7 @@ func (p Prices) Quote(u Usage) (Quote, error) {
 	d.Total = d.Subtotal
 	if u.Batch {
 		d.BatchDiscount = &p.BatchDiscount
-		if p.BatchDiscount != 0 { // at most 1, so the total fits if the subtotal does
+		if p.BatchDiscount != 0 { // a factor of at most 1: the total fits if the subtotal does
 			d.Total, _ = share(sum, minutes*int64(p.BatchDiscount), 60*int64(Unit))
 		}
 	}

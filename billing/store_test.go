@@ -352,7 +352,7 @@ func TestMoneyAlwaysAddsUp(t *testing.T) {
 					if prepaid {
 						t.Skip("packs do not expire")
 					}
-					now = now.Add(time.Duration(rapid.IntRange(-30, 120).Draw(t, "minutes")) * time.Minute) // clocks run backward too
+					now = now.Add(time.Duration(rapid.IntRange(-30, 120).Draw(t, "minutes")) * time.Minute) // clocks also go back
 				},
 				"prices": func(t *rapid.T) {
 					_, err := s.SetPrices(ctx, Prices{Standard: amount.Draw(t, "standard"), BatchDiscount: 5000}, now)

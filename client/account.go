@@ -92,8 +92,8 @@ type NewVoice struct {
 	Speaker string `json:"speaker,omitempty"`
 	// Denied is set if the speaker is another person than the registered Name.
 	Denied bool `json:"denied,omitempty"`
-	// VoiceID names a registered voice whose recordings become this one's; it
-	// is then deleted.
+	// VoiceID names a registered voice to merge into this one: its recordings
+	// move here, and it is deleted.
 	VoiceID string `json:"voice_id,omitempty"`
 	// Model and Vectors describe the voice.
 	Model   string      `json:"model,omitempty"`

@@ -25,7 +25,7 @@ type Callback struct {
 }
 
 // ErrSignature is returned for a callback that was not signed with the secret,
-// or whose timestamp differs by more than Tolerance.
+// or whose timestamp differs from the clock by more than Tolerance.
 var ErrSignature = errors.New("callback signature does not fit")
 
 // Tolerance is the permitted difference of a callback's time and the clock.

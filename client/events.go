@@ -84,7 +84,6 @@ func (c *Client) Follow(ctx context.Context, id string) iter.Seq2[Event, error] 
 	}
 }
 
-// follower is one call of Follow.
 type follower struct {
 	client   *Client
 	id       string
@@ -100,7 +99,7 @@ type follower struct {
 }
 
 // passing reports whether err may be temporary for a service that has answered
-// before: the network failed, or a proxy did not reach the service.
+// before: a failed network, or a proxy that did not reach the service.
 func (f *follower) passing(ctx context.Context, err error) bool {
 	var network *url.Error
 	var failed *Error
@@ -108,7 +107,8 @@ func (f *follower) passing(ctx context.Context, err error) bool {
 	return away && ctx.Err() == nil && !f.answered.IsZero() && time.Since(f.answered) < reconnectLimit
 }
 
-// eventFields are the beginnings of an event stream's lines; "" a comment.
+// eventFields are the beginnings of an event stream's lines; "" begins a
+// comment.
 var eventFields = []string{"", "event", "id", "data", "retry"}
 
 // stream reads one response. It returns nil if the stream breaks off.

@@ -30,8 +30,8 @@ const (
 	Abandoned  Status = "abandoned"
 )
 
-// Task is a transcription task. Creation and listing leave fields out;
-// Client.Task returns all of them.
+// Task is a transcription task. Only Client.Task returns all fields; creation
+// and listing leave some out.
 type Task struct {
 	ID            string                `json:"id"`
 	Status        Status                `json:"status"`
@@ -125,8 +125,8 @@ type BatchItem struct {
 }
 
 // SubmitBatch creates a task of the batch queue for each URL, at most 100. Each
-// succeeds or fails by itself. The file names are those in filenames, which may
-// be nil; s.Filename is ignored.
+// task succeeds or fails by itself. The file names are those in filenames,
+// which may be nil; s.Filename is ignored.
 func (c *Client) SubmitBatch(ctx context.Context, audioURLs, filenames []string, s Submission) ([]BatchItem, error) {
 	in := struct {
 		Submission

@@ -54,8 +54,8 @@ type tile struct {
 // at returns the tile's local speakers at a sample of the recording.
 func (t tile) at(sample int) uint8 { return t.activity.at(sample - t.window.Start) }
 
-// alone returns the set of the tile's local speakers at a sample if it has one,
-// and 0 for several and outside the tile's window.
+// alone returns the tile's local speakers at a sample, as a set, if there is
+// one, and 0 for several and outside the tile's window.
 func (t tile) alone(sample int) uint8 {
 	if sample < t.window.Start || bits.OnesCount8(t.at(sample)) != 1 {
 		return 0
@@ -68,8 +68,8 @@ type scene struct {
 	tiles []tile // in order of time; their middles do not overlap
 }
 
-// listen runs the segmenter over a recording: windows start every half window
-// and the middle half of each counts; in a long recording every nine tenths,
+// listen runs the segmenter over a recording. Windows start every half window,
+// and the middle half of each is used; in a long recording, every nine tenths,
 // which costs 0.6 times as much (docs/measurements/speakers.md has the errors).
 func listen(ctx context.Context, s Segmenter, pcm *audio.PCM, long bool) (*scene, error) {
 	length := s.Window()

@@ -4,8 +4,8 @@ import "math/bits"
 
 // cannotLinkShare is the share of the smaller group's windows that must occur
 // beside windows of the other group, as another voice in the same window of the
-// segmenter, for a cannot-link constraint: the two are hardly ever joined. From
-// 0.15 to 0.35 the result is the same on the conversations of
+// segmenter, for a cannot-link constraint: the two groups are hardly ever
+// joined. From 0.15 to 0.35 the result is the same on the conversations of
 // TestOverlappingConversations; above 0.5 similar voices are joined.
 const cannotLinkShare = 0.25
 
@@ -16,7 +16,7 @@ const cannotLinkLeast = 3
 
 // cannotLinkSimilarity is the greatest similarity of the centroids of two
 // groups with a cannot-link constraint, between the cosine of one voice (0) and
-// 1: above it they are one voice that the segmenter split in two.
+// 1: groups above it are one voice that the segmenter split in two.
 const cannotLinkSimilarity = 0.25
 
 // localWindow is an embedded window and its local speaker in one tile.
@@ -47,7 +47,7 @@ func (e *Embeddings) windowsByTile() [][]localWindow {
 }
 
 // selected renumbers windowsByTile for a selection of the windows: number[i] is
-// the index of window i in it, −1 if it is not selected.
+// the index of window i in the selection, −1 if it is not selected.
 func selected(all [][]localWindow, number []int) [][]localWindow {
 	if all == nil {
 		return nil
@@ -110,7 +110,6 @@ func (s *sums) groupCooccurrence(group []int, n int) []float64 {
 	return out
 }
 
-// sizes counts the vectors of each group.
 func (s *sums) sizes(group []int, n int) []float64 {
 	out := make([]float64, n)
 	for c, g := range group {

@@ -22,7 +22,6 @@ func centroids(x matrix, labels []int, k int) matrix {
 	return c
 }
 
-// totals returns the sums of the vectors of each label.
 func totals(x matrix, labels []int, k int) [][]float64 {
 	sums := make([][]float64, k)
 	for l := range sums {

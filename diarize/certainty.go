@@ -3,13 +3,13 @@ package diarize
 import "math"
 
 // The probability that the number of voices is right, by logistic regression:
-// of several voices on the difference between the two most similar ones
-// (likeness.difference), of one voice on how alike its windows are
+// for several voices on the difference of the two most similar ones
+// (likeness.difference), for one voice on the similarity of its windows
 // (Embeddings.evenness). Fitted on half of the results of two models for 159
-// recordings; where evidence decides, on its ratio for the most similar two, or
-// that evenness, in 92 conversations and the first 12 and 25 s of each, because
-// the rules of evidence were chosen on the whole ones. See
-// docs/measurements/speakers.md for the recordings left out.
+// recordings. Where evidence decides, the regression is on its ratio for the
+// two most similar voices, or on evenness, fitted on the first 12 and 25 s of
+// 92 conversations, because the rules of evidence were chosen on whole
+// conversations. See docs/measurements/speakers.md for the recordings left out.
 const (
 	oneVoiceOffset  = -5.7
 	oneVoiceSlope   = 9.2
@@ -25,8 +25,8 @@ const (
 // usualEvenness is the evenness of a recording that is too short to have one.
 const usualEvenness = 0.8
 
-// certainty returns the probability that there are k voices, as labels; stated
-// are the embedder's cosines, if they decided it.
+// certainty returns the probability that the labels' number of voices k is
+// right; stated are the embedder's cosines, if they decided the number.
 func (e *Embeddings) certainty(labels []int, k int, stated cosines) float64 {
 	if k == 0 {
 		return 0
@@ -53,9 +53,10 @@ func (e *Embeddings) certainty(labels []int, k int, stated cosines) float64 {
 	return logistic(certaintyOffset + certaintySlope*least)
 }
 
-// evenness returns how alike windows are anywhere in the recording (usual),
-// compared with windows in succession, which mostly are of one voice: near 1 for
-// one voice, with any model, and less for several that were not told apart.
+// evenness returns the similarity of windows anywhere in the recording (usual)
+// relative to that of successive windows, which mostly are of one voice: near 1
+// for one voice, with any model, and less for several voices that were not
+// separated.
 func (e *Embeddings) evenness(usual float64) float64 {
 	next := 0.0
 	for i := 1; i < e.vectors.n; i++ {

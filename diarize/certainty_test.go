@@ -10,8 +10,8 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// TestCertainty: the less two voices differ, the less sure their number is, and
-// one voice is the surer, the more even its windows are.
+// TestCertainty: the probability falls with the difference of two voices, and
+// rises with the evenness of one voice.
 func TestCertainty(t *testing.T) {
 	const s = audio.SampleRate
 	truth := []utterance{{audio.Span{Start: 0, End: 20 * s}, 0}, {audio.Span{Start: 20 * s, End: 40 * s}, 1}}

@@ -20,7 +20,7 @@ type change struct {
 	low      int // candidates lie in [low, high), so that two changes never meet
 	high     int
 	from, to int // speakers before and after
-	at       int // the point: the middle until refined
+	at       int // the change point: the middle until it is refined
 }
 
 // refineChanges moves every change to the candidate where the stretches on its

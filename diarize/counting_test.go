@@ -31,9 +31,9 @@ type setting struct {
 }
 
 // least returns the number of recordings out of 60 with the right count. A
-// voice that changes within ten minutes counts as two more often since the
-// rules were chosen on real people, whose voices in one room are more similar
-// than its beginning and end.
+// voice that changes within ten minutes often counts as two: the rules were
+// chosen on real people, whose voices in one room are more similar than the
+// beginning and end of such a voice.
 func (c setting) least() int {
 	if c.drift > 0 {
 		return 42

@@ -116,9 +116,9 @@ func label(ctx context.Context, e *Embeddings, opt ClusterOptions) (labels []int
 }
 
 // settled returns the labels once every window is with its nearest centroid.
-// Groups that differed as two voices may no longer do so then, and are joined:
-// of 60 mixtures of real people and two models, 70 instead of 67 of 120 numbers
-// of voices are right.
+// Groups that differed as two voices may then be alike, and are joined: for 60
+// mixtures of real people and two models, 70 instead of 67 of 120 numbers of
+// voices are right.
 func (e *Embeddings) settled(labels []int, k int, near [][]localWindow, opt ClusterOptions) (settled []int, n int) {
 	least, _ := opt.bounds(e.vectors.n)
 	cost := changeCosts(e)

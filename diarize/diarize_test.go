@@ -251,7 +251,7 @@ func TestTurnsCoverTheSpeech(t *testing.T) {
 		samples := func(seconds float64) int { return int(math.Round(seconds * audio.SampleRate)) }
 		k := 0
 		next := 0
-		at = 0 // where the last turn ends: it may join segments that touch
+		at = 0 // the end of the last turn, which may join segments that touch
 		for _, s := range speech {
 			at = max(at, s.Start)
 			for at < s.End {

@@ -21,10 +21,10 @@ type Embedder interface {
 	// SameSpeaker returns the cosine from which the centroids of two clusters
 	// are one voice, 0 if not known.
 	SameSpeaker() float64
-	// Cosines returns the usual cosines of two windows of 1.5 s that do not
-	// overlap, of one voice and of two; 0 if not known.
+	// Cosines returns the usual cosine of two windows of 1.5 s that do not
+	// overlap, for one voice and for two; 0 if not known.
 	Cosines() (one, two float64)
-	// PLDA returns the model's analysis, nil if it brings none. With it, the
+	// PLDA returns the model's analysis, nil if it has none. With it, the
 	// clusters of windows are refined by VBx.
 	PLDA() *PLDA
 	// Close frees the model; it may be called more than once.
@@ -121,7 +121,7 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 	dim := e.Dim()
 	data := make([]float32, 0, len(spans)*dim)
 	for i, v := range vectors {
-		if !voices.Normalize(v) { // silence has no voice: treated like a segment that is too short
+		if !voices.Normalize(v) { // silence is treated like a segment that is too short
 			continue
 		}
 		data = append(data, v...)

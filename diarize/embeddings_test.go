@@ -27,8 +27,8 @@ func (summing) Embed(_ context.Context, pcm *audio.PCM, windows []audio.Span) (v
 func (summing) Dim() int { return 2 }
 
 // TestVectorOfAVoice: a voice's vector is the mean of its centroid, here mostly
-// zero, and of that of four of its windows, from all of its speech, with what two
-// of them share once; a single window keeps its own.
+// zero, and of the vector of four of its windows from all of its speech, in
+// which shared sound occurs once; a single window keeps its own vector.
 func TestVectorOfAVoice(t *testing.T) {
 	x := make([]float32, 40*audio.SampleRate)
 	for i := range x {

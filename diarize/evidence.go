@@ -9,26 +9,26 @@ import (
 )
 
 // Model of the windows of an embedder that states its cosines: a voice is a
-// normal distribution around its own mean, and the means of voices are another
-// one. Two groups are one voice by the ratio of the likelihoods of one mean and
-// two (P. Kenny, "Bayesian Speaker Verification with Heavy-Tailed Priors",
-// 2010, with the same variance in each direction). The constants were chosen on
-// 85 conversations of people, up to five minutes long; blockwise and longWorth on
+// normal distribution around its own mean, and so are the means of voices. Two
+// groups are one voice by the ratio of the likelihoods of one mean and two (P.
+// Kenny, "Bayesian Speaker Verification with Heavy-Tailed Priors", 2010, with
+// the same variance in each direction). The constants were chosen on 85
+// conversations of people, up to five minutes long; blockwise and longWorth on
 // 15 others, of four to fourteen minutes. See docs/measurements/speakers.md.
 const (
 	voiceDirections = 20.0 // dimensions in which voices differ
 	voiceSpread     = 0.5  // variance between voices, in units of the variance within one
 	windowWorth     = 0.6  // independent observations per window, because neighbors share sound
-	mostWorth       = 40.0 // independent observations of a voice: more windows have the same drift
-	manyWindows     = 90.0 // windows from which that bound falls in proportion: a longer recording drifts more
+	mostWorth       = 40.0 // independent observations of a voice: further windows share the drift
+	manyWindows     = 90.0 // windows from which mostWorth falls in proportion: a longer recording drifts more
 	longWorth       = 11.0 // the least bound
 	leastEvidence   = -5.0 // log likelihood ratio from which two groups are one voice
 	usualPairs      = 60.0 // pairs of windows for which the stated cosine of two voices counts
 
 	// evidenceClusters is the least number of base clusters if the number of
 	// voices is not given. A minute and a half of speech then has single
-	// windows: fewer clusters hold windows of two voices. Of a given number the
-	// error is less with fewer clusters.
+	// windows: fewer clusters hold windows of two voices. If the number is
+	// given, fewer clusters have a smaller error.
 	evidenceClusters = 100
 	// blockwise is the number of windows above which evidence first finds the
 	// voices of blocks of some evidenceClusters windows. All windows of a long
@@ -47,7 +47,7 @@ type evidence struct {
 
 	settled int // the first groups, which are never joined with each other
 
-	observations, own []float64 // per group, from measure: its independent ones; its log likelihood as a voice
+	observations, own []float64 // per group, from measure: its independent observations; its log likelihood as a voice
 }
 
 // evidenceOf returns groups for comparison: the sums of their windows' vectors,
@@ -80,8 +80,8 @@ func (s *sums) evidence() *evidence {
 // noise returns the variance of a window around its voice, per direction.
 func noise(c cosines) float64 { return max(1-c.one, 0.01) / voiceDirections }
 
-// twoVoices returns the usual cosine of two voices: the recording's, where the
-// segmenter hears enough of them together, else the stated one.
+// twoVoices returns the usual cosine of two voices: the recording's, if the
+// segmenter detects enough of them together, else the stated one.
 func (s *sums) twoVoices() float64 {
 	return (s.parted.cosine + usualPairs*s.cosines.two) / (float64(s.parted.pairs) + usualPairs)
 }
@@ -115,8 +115,8 @@ func (e *evidence) likelihood(square, n float64) float64 {
 	return voiceSpread*n*n*max(square, 0)/(2*e.noise*spread) - voiceDirections/2*math.Log(spread)
 }
 
-// ratio returns the log likelihood ratio of groups a and b being one voice
-// rather than two.
+// ratio returns the log likelihood ratio of one voice against two for groups a
+// and b.
 func (e *evidence) ratio(a, b int) float64 {
 	k, n, m := len(e.size), e.observations[a], e.observations[b]
 	aa, bb, ab := e.alike[a*k+a], e.alike[b*k+b], e.alike[a*k+b]
@@ -175,7 +175,7 @@ func (e *evidence) voices() (steps []merge, n int) {
 	return steps, n
 }
 
-// groups returns each one's voice, 0 … n−1; n is at most most.
+// groups returns the voice of each group, 0 … n−1; n is at most most.
 func (e *evidence) groups(most int) []int {
 	steps, n := e.voices()
 	return cut(steps, len(e.size), min(n, most))

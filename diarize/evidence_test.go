@@ -12,8 +12,8 @@ import (
 	"github.com/otograph/otograph/voices"
 )
 
-// TestVoicesByEvidence counts the voices of short recordings of an embedder that
-// states its cosines, and asks for a number and for bounds.
+// TestVoicesByEvidence counts the voices of short recordings with an embedder
+// that states its cosines, also with a given number and with bounds.
 func TestVoicesByEvidence(t *testing.T) {
 	right, all := 0, 0
 	for speakers := 1; speakers <= 6; speakers++ {
@@ -46,12 +46,12 @@ func TestVoicesByEvidence(t *testing.T) {
 	assert.GreaterOrEqual(t, right, all-1, "of %d", all)
 }
 
-// TestVoicesOfLongRecordings counts the voices of seven blocks, and of 300 voices
-// finds as many as it may.
+// TestVoicesOfLongRecordings counts the voices of seven blocks, and finds the
+// allowed maximum for 300 voices.
 func TestVoicesOfLongRecordings(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	x, truth := simulate(r, []int{300, 200, 120, 60}, simulated{low: 0.5, high: 0.6, common: 0.25})
-	for from := 0; from < x.n; from += 60 { // every minute or two each voice sounds a little different
+	for from := 0; from < x.n; from += 60 { // each voice changes a little every minute or two
 		var drift [4][]float64
 		for s := range drift {
 			drift[s] = gauss(r, make([]float64, x.dim))

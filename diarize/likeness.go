@@ -10,12 +10,13 @@ import (
 
 // Windows of a voice are similar anywhere in the recording. Windows of
 // laughter, knocking and overlapping voices are similar only where they
-// overlap, with the same sound in them. So pairs of windows that do not overlap
-// show whether a small group is a voice and whether two groups are one, beside
-// the usual similarity in the recording, for any embedder's scale.
+// overlap, with the same sound in them. So pairs of windows that do not
+// overlap, compared with the usual similarity in the recording, show whether a
+// small group is a voice and whether two groups are one, for any embedder's
+// scale.
 const (
 	leastLikeness     = 0.5 // share of the usual likeness that a voice's own windows reach
-	smallGroup        = 0.1 // share of the windows below which a group has to prove itself
+	smallGroup        = 0.1 // share of the windows below which a group must reach leastLikeness
 	windowsPerOutlier = 200 // windows of a recording for which a group must outweigh one dissimilar pair
 )
 
@@ -25,14 +26,15 @@ const (
 // docs/measurements/speakers.md for the figures.
 const (
 	oneVoice  = 0.17 // below it two groups are parts of one voice
-	twoVoices = 0.5  // from it on they are two voices, unless the model's own threshold is far exceeded
+	twoVoices = 0.5  // from it on two groups are two voices, unless the model's own threshold is far exceeded
 	fewer     = 3.0  // windows of the smaller group that halve the difference
 	ownUsual  = 4    // windows from which a group's own likeness is measured
 
-	// repeatedSimilarity is the cosine, between the model's threshold (0) and 1,
-	// from which two groups are one voice even if they differ as two do: sounds
-	// that a recording repeats exactly (a loop) make the rest of a voice differ.
-	// In 70 recordings of people no two voices come near it.
+	// repeatedSimilarity is the cosine, between the model's threshold (0) and
+	// 1, from which two groups are one voice even if their difference is that
+	// of two voices: sounds that a recording repeats exactly (a loop) make the
+	// rest of a voice differ. In 70 recordings of people no two voices come
+	// near it.
 	repeatedSimilarity = 0.5
 )
 
@@ -77,7 +79,7 @@ func (s *sums) likeness(group []int, n int) likeness {
 			l.cosine[h*n+g] -= s.overlaps.cosines[at]
 			l.pairs[h*n+g] -= float64(s.overlaps.pairs[at])
 		}
-		l.cosine[g*n+g] -= float64(s.count[a]) // a window with itself
+		l.cosine[g*n+g] -= float64(s.count[a]) // without the pairs of a window with itself
 		l.pairs[g*n+g] -= float64(s.count[a])
 	}
 	for i, pairs := range l.pairs {

@@ -20,8 +20,9 @@ func newMatrix(n, dim int) matrix {
 
 func (m matrix) row(i int) []float32 { return m.data[i*m.dim : (i+1)*m.dim : (i+1)*m.dim] }
 
-// merge is one step of an agglomeration: the cluster of b becomes part of that
-// of a < b. sim is the mean cosine between their members, of averageLinkage.
+// merge is one step of an agglomeration: the cluster of b becomes part of the
+// cluster of a < b. sim is the mean cosine between their members, of
+// averageLinkage.
 type merge struct {
 	a, b int
 	sim  float32
@@ -46,7 +47,7 @@ func averageLinkage(ctx context.Context, x matrix, threads int) ([]merge, error)
 		return nil, err
 	}
 	merges := make([]merge, 0, n-1)
-	path := make([]int, 0, n) // clusters; the similarity to the next grows strictly along it
+	path := make([]int, 0, n) // clusters; the similarity to the next one grows strictly along the path
 	for len(merges) < n-1 {
 		if len(merges)&63 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -98,8 +99,8 @@ func (c *chain) join(i, j int) {
 	}
 }
 
-// nearest returns the cluster nearest to p and their similarity: prefer if
-// it is one of several equal ones, else the first.
+// nearest returns the cluster nearest to p and their similarity: prefer if it
+// is equally near, else the first.
 func (c *chain) nearest(p, prefer int) (nearest int, sim float32) {
 	nearest, sim = prefer, -2
 	if prefer >= 0 {

@@ -9,8 +9,8 @@ import (
 
 // A cluster below leastSpeech seconds, or below leastShare of all speech, is
 // not a separate speaker: otherwise a few outlying windows (a laugh, a cough,
-// overlapping voices) would count as one, and long recordings have more of them
-// that also resemble each other.
+// overlapping voices) would count as one, and in long recordings such windows
+// are more frequent and resemble each other.
 const (
 	leastSpeech = 2.0   // seconds
 	leastShare  = 0.003 // the larger limit from eleven minutes of speech on
@@ -103,9 +103,9 @@ func mostSimilar(from int, targets []int, cos []float64) int {
 
 // nearest returns the two groups a < b that are most likely one voice, and
 // their cosine, at least same; −Inf if there are none. Below the difference
-// oneVoice two groups are one voice, from there on only if the model states its
-// own threshold and their cosine reaches it; from twoVoices on, and for groups
-// that cannot be linked, it must be higher (repeatedSimilarity,
+// oneVoice two groups are one voice, from oneVoice on only if the model states
+// its own threshold and their cosine reaches it; from twoVoices on, and for
+// groups that cannot be linked, the cosine must be higher (repeatedSimilarity,
 // cannotLinkSimilarity).
 func (l likeness) nearest(cos, together []float64, same float64, stated bool) (a, b int, cosine float64) {
 	cosine = math.Inf(-1)

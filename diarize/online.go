@@ -23,7 +23,6 @@ type Online struct {
 	cosines cosines
 }
 
-// onlineVoice is a voice of an Online.
 type onlineVoice struct {
 	sum     []float32 // of the vectors of its settled windows
 	windows int       // that are settled
@@ -45,11 +44,12 @@ const (
 	// recentWindows is the number of windows whose voices may still change: a
 	// minute of speech. Earlier ones are settled, and their voices stay apart.
 	recentWindows = 80
-	// settledWorth is the most windows that settled ones of a voice count for.
+	// settledWorth is the number of windows as which all settled windows of a
+	// voice count at most.
 	settledWorth = 20
-	// An embedder that states no cosines has usualCosine of its cosine of one
-	// voice as the middle of the usual ones of one voice and two, and
-	// usualSpread on each side, as the embedded one does.
+	// For an embedder that states no cosines, the usual cosines of one voice
+	// and of two are usualSpread above and below usualCosine times its
+	// threshold of one voice, as those of the embedded model are.
 	usualCosine, usualSpread = 0.8, 0.15
 )
 
@@ -104,8 +104,8 @@ func (o *Online) current() []onlineVoice {
 	return list
 }
 
-// number gives numbers to voices: the number of a like voice which has joined
-// another one, or the next number.
+// number gives numbers to voices: the number of a similar voice that has joined
+// another voice, or the next number.
 func (o *Online) number() {
 	list := o.current()
 	held := make([]bool, len(o.known)+len(list))
@@ -135,7 +135,7 @@ func (o *Online) number() {
 	}
 }
 
-// settle leaves the first n windows, of those with a voice, to their voices.
+// settle fixes the voices of the first n windows that have one.
 func (o *Online) settle(n int) {
 	n = min(max(n, 0), len(o.labels))
 	r := &o.recent
@@ -148,7 +148,7 @@ func (o *Online) settle(n int) {
 	segments := len(r.Speech)
 	if n < len(o.labels) {
 		segments = r.Segment[n]
-		r.Speech[segments].Start = o.reach(n).Start // what comes before has settled
+		r.Speech[segments].Start = o.reach(n).Start // earlier speech has settled
 	}
 	r.Speech, r.Windows, r.Segment = r.Speech[segments:], r.Windows[n:], r.Segment[n:]
 	for i := range r.Segment {
@@ -190,7 +190,7 @@ func (o *Online) group() {
 	group := e.groups(o.most)
 	o.keep(group[settled:], voice)
 	var list []onlineVoice
-	index := make([]int, k) // per group: of its voice in list, plus one
+	index := make([]int, k) // per group: the index of its voice in list, plus one
 	for _, g := range group {
 		if index[g] == 0 {
 			v := onlineVoice{sum: make([]float32, o.recent.vectors.dim), number: -1}
@@ -207,8 +207,8 @@ func (o *Online) group() {
 	o.voices = list
 }
 
-// keep assigns to the groups of windows without a voice the voices without
-// settled windows with which they have most windows in common.
+// keep assigns groups of windows without a voice to voices without settled
+// windows: to the voice with which a group has most windows in common.
 func (o *Online) keep(group, voice []int) {
 	n := len(o.voices)
 	common := make([]int, len(voice)*n)
@@ -231,8 +231,8 @@ func (o *Online) keep(group, voice []int) {
 	}
 }
 
-// turns returns the turns of the windows from one on: the speaker changes in
-// the middle between two windows.
+// turns returns the turns of the windows from index first on: the speaker changes
+// in the middle between two windows.
 func (o *Online) turns(first int) (out []Turn) {
 	for i := first; i < len(o.labels); i++ {
 		start, end := o.reach(i).Seconds()
@@ -259,8 +259,8 @@ func (o *Online) reach(i int) audio.Span {
 	return out
 }
 
-// Changes returns the speech whose number differs from the one that was
-// reported, in order of time; each once.
+// Changes returns the speech whose number differs from the reported one, in
+// order of time; each change once.
 func (o *Online) Changes() (out []Change) {
 	for i, l := range o.labels {
 		number := o.voices[l].number

@@ -88,7 +88,7 @@ func TestOnlineNumbersVoicesOnce(t *testing.T) {
 			}
 			number[person] = turn.Speaker
 		}
-		if changes := o.Changes(); i >= 20 { // the first words of a voice may be another's for a while
+		if changes := o.Changes(); i >= 20 { // the first words may be assigned to another voice for a while
 			assert.Empty(t, changes)
 		}
 		assert.LessOrEqual(t, len(o.labels), recentWindows, "the others are settled")
@@ -102,8 +102,8 @@ func TestOnlineNumbersVoicesOnce(t *testing.T) {
 	}
 }
 
-// A second voice that is taken for the first one at first has its own number after
-// a few seconds of speech, also where it was reported as the first one.
+// A second voice that is at first taken for the first voice gets its own number
+// after a few seconds of speech, also for the speech already reported.
 func TestOnlineCorrects(t *testing.T) {
 	o, err := NewOnline(likeVoices{}, DefaultOptions().ClusterOptions)
 	require.NoError(t, err)
@@ -132,8 +132,8 @@ func TestOnlineCorrects(t *testing.T) {
 	assert.Equal(t, 2, len(o.known))
 }
 
-// A voice that has settled keeps its number after a long absence, and one that
-// comes late gets its own.
+// A settled voice keeps its number after a long absence, and a late voice gets
+// its own.
 func TestOnlineSettlesVoices(t *testing.T) {
 	o, err := NewOnline(likeVoices{}, DefaultOptions().ClusterOptions)
 	require.NoError(t, err)

@@ -55,8 +55,8 @@ type ClusterOptions struct {
 	// SameSpeakerCosine is the cosine of two clusters' centroids from which
 	// they are one voice. It is a property of the embedder; 0 takes the
 	// embedder's own value. It decides if the similarity of the recording's own
-	// windows is inconclusive; if the embedder's value is 0 as well, such
-	// clusters are two voices.
+	// windows is inconclusive; if the embedder's value is also 0, such clusters
+	// are two voices.
 	SameSpeakerCosine float64
 	// ExactWindows is the largest number of windows n that is clustered as a
 	// whole, which takes 2·n² bytes (288 MB for the default); 0 means 12,000.

@@ -24,7 +24,7 @@ const (
 
 // overlapping returns who speaks when in the stretches with voices, with
 // overlaps: the known pieces (solo, of one voice each), and elsewhere the
-// speakers of the local speakers.
+// speakers to whom the local speakers belong.
 func overlapping(ctx context.Context, e *Embeddings, known []piece, centre matrix) ([]piece, error) {
 	voices, err := localVoices(ctx, e, known, centre)
 	if err != nil {
@@ -71,9 +71,10 @@ func overlapping(ctx context.Context, e *Embeddings, known []piece, centre matri
 type voice [maxLocal]int
 
 // localVoices finds the speaker of each local speaker of each tile. Where a
-// local speaker is alone, it gets votes for the known piece's speaker; two of a
-// window are never the same. A local speaker that only occurs together with
-// others is embedded, and gets the nearest remaining voice.
+// local speaker is alone, it gets votes for the known piece's speaker; two
+// local speakers of a window are never the same speaker. A local speaker that
+// only occurs together with others is embedded, and belongs to the nearest
+// remaining voice.
 func localVoices(ctx context.Context, e *Embeddings, known []piece, centre matrix) ([]voice, error) {
 	type stranger struct{ tile, local int }
 	voices := make([]voice, len(e.scene.tiles))

@@ -152,8 +152,8 @@ func TestLongRecordingsAreEmbeddedInPart(t *testing.T) {
 	assert.Less(t, e.samples, seconds*audio.SampleRate*7/10, "embedded samples: two thirds are the windows' middles")
 }
 
-// TestSpeechApartFromPieces counts where a local speaker is active in the middle
-// of a tile and no piece is.
+// TestSpeechApartFromPieces counts the sound in the middle of a tile in which a
+// local speaker is active outside all pieces.
 func TestSpeechApartFromPieces(t *testing.T) {
 	a := Activity{Active: make([]uint8, 100), Shift: sceneStep, Field: sceneStep}
 	for i := 20; i < 80; i++ {
@@ -331,14 +331,13 @@ func TestFilterOfVoices(t *testing.T) {
 
 // For any result of the segmenter, the turns together are exactly the stretches
 // with voices, the exclusive ones as well, and speakers are numbered by their
-// first turn.
-// TestShortSecondVoice: a second voice that is only heard together with
-// another is a turn from leastOverlap on.
+// first turn. TestShortSecondVoice: a second voice that only speaks together
+// with another is a turn from leastOverlap on.
 func TestShortSecondVoice(t *testing.T) {
 	const first, second = 1, 2
 	for _, c := range []struct {
 		name    string
-		samples int // in which both are heard
+		samples int // in which both speak
 		turns   int
 	}{
 		{"blur", leastOverlap - 1, 1},

@@ -16,8 +16,8 @@ import (
 // then merges the outliers back.
 const spareClusters = 24
 
-// nearlyBest is the share of the best silhouette from which another counts as
-// equal to it. With simulated windows of 1.5 s, 1 to 10 speakers, the best
+// nearlyBest is the share of the best silhouette from which another silhouette
+// counts as equal. With simulated windows of 1.5 s, 1 to 10 speakers, the best
 // silhouette alone finds the right number in 42 of 60 recordings, this rule in
 // 58.
 const nearlyBest = 0.9
@@ -57,7 +57,7 @@ func partition(ctx context.Context, x matrix, windows []audio.Span, near [][]loc
 		}
 		labels = nearestCentroids(x, centre)
 		if distinct(labels, k) < k {
-			break // impossible, as each centroid is nearest to its own sample, but never lose a speaker
+			break // each centroid is nearest to its own sample, so no speaker is lost
 		}
 		centre = centroids(x, labels, k)
 	}
@@ -134,12 +134,12 @@ func blocks(x matrix, windows []audio.Span, near [][]localWindow, usual cosines)
 
 // choose picks the best union of base clusters.
 //
-// Given number: the coarsest cut that still has that many groups after groups
-// too small for a speaker have joined their neighbors; without such a cut,
-// the cut at that number itself.
+// If the number is given, it is the coarsest cut that still has that many
+// groups after groups too small for a speaker have joined their neighbors;
+// without such a cut, the cut at that number.
 //
-// Unknown number, and the embedder states its cosines: the groups that voices
-// leaves, without those too small for a speaker.
+// If the number is unknown and the embedder states its cosines, it is the
+// groups of the method voices, without groups too small for a speaker.
 //
 // Otherwise every cut is merged, and the merged partition with the best
 // silhouette is chosen if it reaches the threshold; otherwise the result is one
@@ -164,7 +164,7 @@ func (s *sums) choose(windows []audio.Span, opt ClusterOptions, least, most int)
 	}
 	if number > 0 {
 		for cutAt := most; cutAt <= finest; cutAt++ {
-			// No cosine is above 2, so only small groups and parts of one voice
+			// No cosine reaches 2, so only small groups and parts of one voice
 			// are joined.
 			if group, k = s.mergeWeak(cut(steps, finest, cutAt), windows, enough, 2, most); k == most && floats.Min(s.seconds(group, k, windows)) >= enough {
 				return group, k
@@ -207,7 +207,8 @@ func (s *sums) choose(windows []audio.Span, opt ClusterOptions, least, most int)
 	return group, k
 }
 
-// compare takes in the windows' times, so that groups can be compared as voices.
+// compare computes the sums over pairs of windows by which groups are compared
+// as voices.
 func (s *sums) compare(x matrix, windows []audio.Span, near [][]localWindow, opt ClusterOptions) {
 	s.together, s.overlaps = s.cooccurrence(near), s.overlapping(x, windows)
 	s.stated, s.cosines = !opt.unstated, opt.cosines

@@ -12,9 +12,9 @@ import (
 
 // A passage of leastPassage to mostPassage samples has one speaker: the one
 // with the most similar voice. Windows of 1.5 s blur short answers; longer
-// passages have windows of their own. On ten recordings of people this lowers the
-// confused speech from 7.0 % to 5.7 %, as passages of any length do; to 6.3 % if
-// the voice must be more similar by 0.05.
+// passages have windows of their own. On ten recordings of people this lowers
+// the confused speech from 7.0 % to 5.7 %, as passages of any length would; to
+// 6.3 % if the voice had to be more similar by 0.05.
 const (
 	leastPassage = 3 * audio.SampleRate / 10
 	mostPassage  = 3 * audio.SampleRate
@@ -32,8 +32,9 @@ type passage struct {
 	whole int     // index of the passage's own vector, −1 without one
 }
 
-// answered returns the pieces with each short passage given to its speaker. The
-// speaker changes within a passage only if the voices on both sides prove it.
+// answered returns the pieces with each short passage assigned to its speaker.
+// The speaker changes within a passage only if the voices on both sides prove
+// it.
 func answered(ctx context.Context, e *Embeddings, parts []piece, centre matrix, passages []audio.Span) ([]piece, error) {
 	if centre.n < 2 {
 		return parts, nil
@@ -116,8 +117,8 @@ func (e *Embeddings) mean(s audio.Span) []float32 {
 	return sum
 }
 
-// unknown returns the stretches of speech in a passage, too short for a window,
-// that no piece has, as the passage's speaker's.
+// unknown returns a passage's stretches of speech that are too short for a
+// window and in no piece, as pieces of the passage's speaker.
 func (e *Embeddings) unknown(parts []piece, p piece) (out []piece) {
 	for _, s := range e.Speech {
 		inside := audio.Span{Start: max(s.Start, p.Start), End: min(s.End, p.End)}
@@ -145,7 +146,7 @@ func runsWithin(parts []piece, span audio.Span) (runs []piece) {
 	return runs
 }
 
-// spoken returns a passage's stretches of other speakers than its runs'.
+// spoken returns the stretches of a passage whose speaker its runs do not have.
 func (p passage) spoken(vectors [][]float32, centre matrix) (out []piece) {
 	var unproven []int
 	if len(p.runs) > 1 {
@@ -185,7 +186,7 @@ func proves(v []float32, centre matrix, speaker int) bool {
 	return true
 }
 
-// give returns the pieces with the speech in a span given to a speaker.
+// give returns the pieces with the speech in a span assigned to a speaker.
 func give(parts []piece, span audio.Span, speaker int) []piece {
 	out := make([]piece, 0, len(parts)+2)
 	add := func(start, end, who int) {

@@ -10,7 +10,7 @@ import (
 )
 
 // TestAnswers: a short answer inside the turn of another speaker, without a
-// pause, is a turn where a passage says that it is one utterance.
+// pause, is a turn if a passage marks it as one utterance.
 func TestAnswers(t *testing.T) {
 	const s = audio.SampleRate
 	truth := []utterance{{audio.Span{Start: 0, End: 20 * s}, 0}, {audio.Span{Start: 20 * s, End: 40 * s}, 1}, {audio.Span{Start: 40 * s, End: 50 * s}, 0}}
@@ -44,8 +44,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestSentencesAreCutOnlyWithProof: labels that change within a sentence are
-// believed only if the voice on each side is the label's.
+// TestSentencesAreCutOnlyWithProof: a change of label within a sentence is used
+// only if the voice on each side is the label's.
 func TestSentencesAreCutOnlyWithProof(t *testing.T) {
 	parts := func() []piece {
 		return []piece{{span(0, 10.7), 0}, {span(10.7, 18), 1}, {span(18, 30), 0}}

@@ -9,10 +9,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// PLDA is a probabilistic linear discriminant analysis of an embedder's
-// vectors (S. Ioffe, "Probabilistic Linear Discriminant Analysis", 2006). It
-// takes them to a space in which the windows of one voice have the covariance
-// matrix I around the voice's mean, and the means of voices a diagonal one.
+// PLDA is a probabilistic linear discriminant analysis of an embedder's vectors
+// (S. Ioffe, "Probabilistic Linear Discriminant Analysis", 2006). It takes them
+// to a space in which the windows of one voice have the covariance matrix I
+// around the voice's mean, and the means of voices have a diagonal covariance
+// matrix.
 type PLDA struct {
 	mean1    []float64 // of the vectors
 	lda      *mat.Dense

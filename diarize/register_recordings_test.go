@@ -93,7 +93,7 @@ func equalError(same, other []float64) (rate, threshold float64) {
 }
 
 // TestVoiceOfAnExcerpt: a few seconds match the voice of their recording, and
-// the segmenter also hears one voice in them.
+// the segmenter also detects one voice in them.
 func TestVoiceOfAnExcerpt(t *testing.T) {
 	l := newListener(t)
 	segmenter, err := networks.OpenSegmenter(demoModel(t, models.RoleSegmenter), networks.Options{Threads: 2})

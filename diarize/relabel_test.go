@@ -10,7 +10,7 @@ import (
 )
 
 // Speech without text keeps its speaker if the voice is one of the recording's,
-// and neither music nor a stranger becomes a speaker or gets a turn.
+// and neither music nor another voice becomes a speaker or gets a turn.
 func TestDoubtfulSpeech(t *testing.T) {
 	truth := []utterance{{span(0, 8), 0}, {span(9, 17), 1}, {span(18, 21), 0}, {span(22, 25), 2}, {span(26, 34), 1}}
 	speech := []audio.Span{truth[0].Span, truth[1].Span, truth[2].Span, truth[3].Span, truth[4].Span}

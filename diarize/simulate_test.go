@@ -42,8 +42,8 @@ func blend(share float64, a, b []float64) []float64 {
 	return out
 }
 
-// simulate returns counts[s] embeddings of 192 numbers for each speaker s, in
-// an order of turns of 2 to 12 windows, and their speakers.
+// simulate returns counts[s] embeddings of 192 numbers for each speaker s,
+// ordered in turns of 2 to 12 windows, and their speakers.
 func simulate(r *rand.Rand, counts []int, v simulated) (x matrix, truth []int) {
 	if v.high == 0 {
 		v.low, v.high = 0.55, 0.75
@@ -62,7 +62,7 @@ func simulate(r *rand.Rand, counts []int, v simulated) (x matrix, truth []int) {
 	x = newMatrix(total, dim)
 	for len(truth) < total {
 		s := 0
-		for pick := r.IntN(total - len(truth)); pick >= left[s]; s++ { // by the remaining windows
+		for pick := r.IntN(total - len(truth)); pick >= left[s]; s++ { // weighted by the remaining windows
 			pick -= left[s]
 		}
 		for turn := min(2+r.IntN(11), left[s]); turn > 0; turn-- {

@@ -21,7 +21,7 @@ type piece struct {
 }
 
 // pieces converts window labels to turns that cover every segment with windows
-// once: whole segments, cut where the label changes inside of one.
+// once. Segments are cut where the label changes.
 func pieces(ctx context.Context, e *Embeddings, labels []int, centre matrix) ([]piece, error) {
 	var changes []change
 	for i := 1; i < len(labels); i++ {
@@ -35,7 +35,7 @@ func pieces(ctx context.Context, e *Embeddings, labels []int, centre matrix) ([]
 			from: labels[i-1], to: labels[i], at: (low + high) / 2,
 		})
 	}
-	if e.scene == nil { // a segmenter has marked the other changes already
+	if e.scene == nil { // with a segmenter, all other changes are at its borders
 		if err := refineChanges(ctx, e, centre, changes); err != nil {
 			return nil, err
 		}

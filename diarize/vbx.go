@@ -10,8 +10,8 @@ import (
 // VBx (F. Landini et al., "Bayesian HMM clustering of x-vector sequences (VBx)
 // in speaker diarization", 2022) as in pyannote's community-1: a mixture of
 // speakers, without transition probabilities. The scales were chosen on 20
-// conversations of people; community-1's own (0.07 and 0.8, for windows of 10 s)
-// make most of them one voice. See docs/measurements/speakers.md.
+// conversations of people; community-1's own (0.07 and 0.8, for windows of 10
+// s) make one voice of most conversations. See docs/measurements/speakers.md.
 const (
 	vbxAcoustic  = 0.15 // scale of a window's log likelihood (Fa)
 	vbxSpeakers  = 0.3  // scale of the divergence of speakers from their prior (Fb)
@@ -94,7 +94,8 @@ func (m *mixture) fit(x *mat.Dense, phi []float64) {
 }
 
 // posterior turns the speakers' sums of windows into their means, and returns
-// the windows' common loss of each and the divergence of all from the prior.
+// the loss that windows share for each speaker, and the divergence of all
+// speakers from the prior.
 func (m *mixture) posterior(alpha *mat.Dense, phi []float64) (offset []float64, divergence float64) {
 	ratio := m.acoustic / m.speakers
 	offset = make([]float64, len(m.weights))

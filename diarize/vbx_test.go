@@ -49,7 +49,7 @@ func TestVBxEqualsReference(t *testing.T) {
 }
 
 // TestDiarizeUsesPLDA: in the space of this analysis all voices are one, so VBx
-// leaves one; the stated number holds all the same.
+// leaves one voice; a given number is kept.
 func TestDiarizeUsesPLDA(t *testing.T) {
 	truth := []utterance{{span(0, 8), 0}, {span(8, 14), 1}}
 	e := newMadeUp(2, truth, 0.5)

@@ -2,9 +2,9 @@ package diarize
 
 import "github.com/otograph/otograph/audio"
 
-// Windows are 1.5 s long and start every 0.75 s. Where the segmenter has cut
-// the speech by voices, and more than denseSpeech of it, they do not overlap,
-// and only their middleSamples are embedded: enough of each voice remain.
+// Windows are 1.5 s long and start every 0.75 s. If the segmenter has cut more
+// than denseSpeech of speech by voices, windows do not overlap, and only their
+// middleSamples are embedded: enough windows of each voice remain.
 const (
 	windowSamples = 3 * audio.SampleRate / 2
 	hopSamples    = windowSamples / 2
@@ -13,11 +13,12 @@ const (
 	denseSpeech   = 10 * 60 * audio.SampleRate
 )
 
-// windows cuts the speech segments of at least minSegment seconds: one up to a
-// window long is one window; a longer one is cut every hop, and its last window
-// is moved back to be complete and end with the segment. segment[i] is the
-// index in speech of window i. Windows are ordered as segments are. Wide ones are
-// equal parts of a segment instead, of at most windowSamples, or all of a short one.
+// windows cuts the speech segments of at least minSegment seconds: a segment of
+// at most a window's length is one window; a longer one is cut every hop, and
+// its last window is moved back to be complete and end with the segment.
+// segment[i] is the index in speech of window i. Windows are ordered as
+// segments are. Wide windows are equal parts of a segment instead, of at most
+// windowSamples, or all of a short segment.
 func windows(speech []audio.Span, minSegment float64, wide bool) (spans []audio.Span, segment []int) {
 	add := func(s, start, end int) {
 		spans = append(spans, audio.Span{Start: start, End: end})
@@ -62,7 +63,6 @@ func middle(s audio.Span, most int) audio.Span {
 	return audio.Span{Start: s.Start + rest/2, End: s.End - (rest - rest/2)}
 }
 
-// samples returns the length of the spans.
 func samples(spans []audio.Span) (sum int) {
 	for _, s := range spans {
 		sum += s.Len()

@@ -67,10 +67,10 @@ type Event struct {
 // closeGap is the longest pause in seconds inside one event.
 const closeGap = 1.0
 
-// Taggers take breaths, clicks and pauses of people who speak for animals and
-// machines: within besideSpeech seconds of speech, an event needs a peak of
-// leastBesideSpeech, and two frames, because windows overlap by half: a sound
-// lies in two. docs/measurements/sounds.md counts the events that remain.
+// Taggers mistake breaths, clicks and pauses of people who speak for animals
+// and machines. So within besideSpeech seconds of speech, an event needs a peak
+// of leastBesideSpeech and two frames: windows overlap by half, so that a sound
+// is in two. docs/measurements/sounds.md counts the events that remain.
 const besideSpeech, leastBesideSpeech = 5, 0.5
 
 // open is an event that may still grow.
@@ -110,7 +110,8 @@ func index(class string) int {
 }
 
 // beside reports whether an event, neither speech nor silence, is within
-// besideSpeech seconds of a frame with speech, of which spoken has the starts.
+// besideSpeech seconds of a frame with speech; spoken has the starts of these
+// frames.
 func beside(e Event, spoken []float64) bool {
 	if e.Class.Index == speech || e.Class.Index == silence {
 		return false

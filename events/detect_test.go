@@ -262,8 +262,8 @@ func TestRoundedConfidenceExceedsTheThreshold(t *testing.T) {
 }
 
 // TestEventsEndInsideTheRecording checks that an end that rounds up is clipped
-// to the last whole hundredth of the recording (seed 8047384915573686741 once
-// found 1.065 s).
+// to the last whole hundredth of the recording (an earlier version returned
+// 1.065 s for seed 8047384915573686741).
 func TestEventsEndInsideTheRecording(t *testing.T) {
 	for _, c := range []struct {
 		samples int

@@ -93,7 +93,7 @@ func (s *Stream) Flush(duration float64) []Event {
 }
 
 // final removes the closed events for which done is true, and returns those
-// among them that are no breath, click or pause of someone who speaks.
+// among them that are not the breath, click or pause of a speaker.
 func (s *Stream) final(done func(Event) bool) (out []Event) {
 	s.closed = slices.DeleteFunc(s.closed, func(e Event) bool {
 		if !done(e) {

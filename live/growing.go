@@ -20,7 +20,6 @@ func letter(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '\'' || r == '’'
 }
 
-// wordsOf returns the words of a text.
 func wordsOf(text string) (out []word) {
 	open := false
 	for i, r := range text {

@@ -360,7 +360,6 @@ func (s *Session) Close() (*otograph.Result, error) {
 	return s.result, s.err
 }
 
-// whole returns the result of the whole recording.
 func (s *Session) whole() (*otograph.Result, error) {
 	f := &stages.Findings{Speech: &stages.Speech{Spans: slices.Concat(s.speech...), Probabilities: s.probs, Windows: len(s.probs)}, Transcription: s.text.all}
 	if s.sounds != nil {

@@ -27,7 +27,6 @@ type EventClass struct {
 	CategoryZh  string `json:"category_zh"`  // the category in Chinese
 }
 
-// eventClassList is the parsed list.
 type eventClassList struct {
 	classes []EventClass
 	byName  map[string]int

@@ -96,7 +96,6 @@ func cleanText(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// milliseconds rounds a time to whole milliseconds.
 func milliseconds(t float64) int64 { return int64(math.Round(t * 1000)) }
 
 // span returns the times in whole milliseconds. The end is at least one after

@@ -31,7 +31,7 @@ func (e *Engine) attend(w decode.Window, samples []float32, h *hypothesis) {
 	}
 	h.attention = nil
 	times := wordtimes.Times(in)
-	if times == nil { // the speech is too short: spreads the words by their letters
+	if times == nil { // the speech is too short: the words share it by their letters
 		decode.Align(words, 0, float64(len(samples))/audio.SampleRate, nil)
 		for _, w := range words {
 			times = append(times, wordtimes.Time{Start: w.Start, End: w.End})

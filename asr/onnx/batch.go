@@ -14,8 +14,8 @@ import (
 )
 
 // Windows are decoded in groups, in the order of the recording, so that the
-// first sentences are known early: first firstGroup windows, then nextGroup at a
-// time. Within a group, windows of similar length share a batch.
+// first sentences are known early: the first group has firstGroup windows, each
+// later one nextGroup. Within a group, windows of similar length share a batch.
 const firstGroup, nextGroup = 8, 32
 
 // groups returns the ends of the groups of n windows.
@@ -29,9 +29,9 @@ func groups(n int) (ends []int) {
 
 // decode runs all windows in batches of similar length, several at a time.
 // Which windows share a batch depends on the windows alone, so the text does
-// not depend on opt.Parallel. Passes counts windows run. settle, if not nil, is
-// called with the hypotheses of the first groups whenever another one is
-// complete, never concurrently.
+// not depend on opt.Parallel. It also returns the number of windows computed.
+// settle, if not nil, is called with the hypotheses of the first groups
+// whenever another one is complete, never concurrently.
 func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Window, req request, opt asr.Options, settle func([]hypothesis)) ([]hypothesis, int, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -72,7 +72,7 @@ func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 			work = append(work, batch)
 		}
 	}
-	known := 0 // groups whose sentences are passed on
+	known := 0 // groups whose sentences were passed to settle
 	pool := ort.NewWorkerPool(min(max(opt.Parallel, 1), len(work)))
 	defer pool.Close()
 	err := pool.Do(ctx, len(work), func(b int) error {

@@ -49,8 +49,9 @@ type prefix struct {
 	id       int
 	children []*prefix
 	standing
-	// blank and token are the log probabilities of all paths that end here in a
-	// blank or in the token; the search is filling the next pair.
+	// blank and token are the log probabilities of all paths of this prefix
+	// that end in a blank or in its token; the search computes the next pair
+	// for the next row.
 	blank, token         float64
 	nextBlank, nextToken float64
 	listed               bool

@@ -134,7 +134,7 @@ type request struct {
 	beam     int    // beam size; 0 is 1
 	fusion   fusion
 	keep     bool // the log posteriors
-	times    bool // what the family needs for the times of words
+	times    bool // whether the family must compute the times of words
 	spotter  *ctc.Spotter
 }
 
@@ -144,7 +144,7 @@ type network interface {
 	features(samples []float32) matrix
 	// batchable reports whether several windows may share a run.
 	batchable() bool
-	// run decodes the windows of one batch: a single one unless batchable.
+	// run decodes the windows of one batch, a single window unless batchable.
 	run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error)
 	// languages returns the family's own languages; nil if it declares none.
 	languages() []string
@@ -237,7 +237,8 @@ func (m parts) languages(own []string) (known []string, err error) {
 func (e *Engine) Languages() []string { return slices.Clone(e.known) }
 
 // Abilities implements asr.Transcriber: every search uses hotwords and the
-// language model. Without either, transducers and Paraformer are greedy.
+// language model. Without hotwords and language model, transducers and
+// Paraformer are greedy.
 func (e *Engine) Abilities() asr.Abilities {
 	return asr.Abilities{
 		Beam: math.MaxInt, BeamForHotwords: e.net.ctc() == nil && e.lm == nil,
@@ -270,7 +271,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	windows := e.windows(pcm, speech)
 	var settle func(hyps []hypothesis)
 	if given := 0; opt.Settled != nil {
-		settle = func(hyps []hypothesis) { // gives each sentence that later windows cannot change once
+		settle = func(hyps []hypothesis) { // passes on each sentence once, as soon as later windows cannot change it
 			list := e.segments(pcm, windows[:len(hyps)], hyps, speech, false)
 			if n := len(list) - 1; n > given { // the last one may continue
 				opt.Settled(list[given:n])
@@ -338,7 +339,8 @@ func init() {
 
 // Open opens a recognizer of the optimized tier with its files, as
 // library.OpenFile, library.OpenDir and demo.Models return them. Errors wrap
-// ErrContract, ErrTokens or ErrFile, or are the runtime's or the system's.
+// ErrContract, ErrTokens or ErrFile, or come from ONNX Runtime or the operating
+// system.
 func Open(m *models.Model) (*Engine, error) {
 	p := parts{Model: *m}
 	graphs := map[models.Part]*ort.Source{

@@ -57,7 +57,7 @@ func randomTransducer(t *testing.T, r *rand.Rand, durations int) *transducer {
 }
 
 // everyText returns the probability of every text that a transducer can write,
-// keyed by its tokens, by walking each alignment.
+// keyed by its tokens, by enumerating all alignments.
 func everyText(t *testing.T, tr *transducer, frames encoded) map[string]float64 {
 	total := map[string]float64{}
 	heard := map[string][]float32{} // keyed by text and frame

@@ -17,7 +17,7 @@ func float(name string, shape ...int64) ort.Info {
 }
 
 // checker compares a graph with the contract of its family. It keeps the first
-// error; after one, its methods return values that can be used.
+// error; after an error, its methods return usable values.
 type checker struct {
 	*ort.Graph
 	source ort.Source
@@ -82,7 +82,7 @@ func widthError(source ort.Source, output string, found int, vocab *vocabulary) 
 		source, ErrTokens, vocab.name, vocab.size(), output, vocab.size(), found)
 }
 
-// blank returns the token list's blank, one of the named.
+// blank returns the token list's blank, which has one of the given names.
 func (c *checker) blank(vocab *vocabulary, names string) int {
 	if vocab.blank < 0 {
 		c.fail(ErrTokens, "%s has no blank (%s)", vocab.name, names)
@@ -167,7 +167,7 @@ func frameCounts(windows []matrix) []int {
 	return n
 }
 
-// scoreRows checks an output [N,T',V] of scores and returns its numbers.
+// scoreRows checks an output [N,T',V] of scores and returns its values.
 func scoreRows(source ort.Source, name string, t *ort.Tensor, n int, vocab *vocabulary) (data []float32, rows int, err error) {
 	s, columns := t.Shape(), vocab.size()
 	if len(s) != 3 || s[0] != int64(n) || t.Float32() == nil && t.Len() > 0 {

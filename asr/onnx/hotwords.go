@@ -13,7 +13,7 @@ const (
 	// each matched letter of a hotword, or unspaced character.
 	letterBonus = 0.45
 	signBonus   = 1.5
-	// tokenBonus is the maximum that one token earns.
+	// tokenBonus is the maximum bonus of one token.
 	tokenBonus = 1.5
 	// maxHotwords and maxHotwordBytes bound the tree.
 	maxHotwords     = 1000
@@ -33,8 +33,9 @@ type booster struct {
 
 type trieNode struct {
 	next map[byte]int
-	// bonus is earned by the byte that leads here, if it is a character's last.
-	// sum is the bonus of all bytes from the root to here.
+	// bonus is the bonus of the byte that leads to this node, if it is a
+	// character's last. sum is the bonus of all bytes from the root to this
+	// node.
 	bonus, sum float64
 	// end marks a hotword's last byte; sign, that no space need follow.
 	end, sign bool
@@ -222,9 +223,9 @@ func (b *booster) begin() place {
 // score returns the present bonus, unfinished words included.
 func (b *booster) score(p place) float64 { return p.earned + p.pending }
 
-// step moves the place over a token's text. A token earns at most tokenBonus,
-// and nothing if it only repeats the one before it, so that a network that
-// hesitates within a word does not earn the bonus twice.
+// step returns the place after a token's text. A token adds at most tokenBonus,
+// and nothing if it only repeats the token before, so that a network that
+// hesitates within a word does not get the bonus twice.
 func (b *booster) step(p place, id int, repeats bool) place {
 	if b == nil || id >= len(b.text) {
 		return p
@@ -236,7 +237,7 @@ func (b *booster) step(p place, id int, repeats bool) place {
 		for !ok && p.node != 0 {
 			// The match ends here: keep the completed part, take back the rest,
 			// and continue with the longest suffix that may become another
-			// word. The completed part does not earn again.
+			// word. The completed part's bonus is not added again.
 			fail := &b.nodes[b.nodes[p.node].fail]
 			p.earned, p.pending, p.kept, p.node = p.earned+p.kept, min(p.pending-p.kept, fail.sum), 0, b.nodes[p.node].fail
 			gain = min(gain, p.pending)
@@ -252,7 +253,8 @@ func (b *booster) step(p place, id int, repeats bool) place {
 	return p
 }
 
-// settle keeps the bonus of the longest hotword at the place that may accepts.
+// settle keeps the bonus of the longest hotword that ends at the place and that
+// may accepts.
 func (b *booster) settle(p place, may func(n *trieNode) bool) place {
 	for at := p.node; at != 0; at = b.nodes[at].word {
 		if n := &b.nodes[at]; n.end && may(n) {
@@ -263,7 +265,7 @@ func (b *booster) settle(p place, may func(n *trieNode) bool) place {
 	return p
 }
 
-// finish returns the bonus of a complete text. An unfinished word earns none.
+// finish returns the bonus of a complete text. An unfinished hotword has none.
 func (b *booster) finish(p place) float64 {
 	if b == nil {
 		return 0
@@ -277,7 +279,7 @@ func (b *booster) finish(p place) float64 {
 type fusion struct {
 	vocab *vocabulary
 	boost *booster    // nil: no hotwords
-	lm    *wordScorer // nil: no language model
+	lm    *wordScorer // nil without a language model
 	space int         // the id after the vocabulary's last, which writes a space
 }
 
@@ -308,8 +310,8 @@ func (f *fusion) scored(s standing) standing {
 	return s
 }
 
-// step returns the standing after another token. A token that only repeats the
-// one before it, as in a CTC output, earns nothing.
+// step returns the match state after another token. A token that only repeats
+// the token before, as in a CTC output, adds no bonus.
 func (f *fusion) step(s standing, id int, repeats bool) standing {
 	if f.none() {
 		return s

@@ -18,7 +18,7 @@ type kvCache struct {
 	frames int   // of the longest sound
 
 	states, mask, bias *ort.Tensor
-	sound              map[string]*ort.Tensor // keys and values of the sound, by input; empty before the first step
+	sound              map[string]*ort.Tensor // keys and values of the sound; empty before the first step
 	own, next          [][]float32            // memory of the keys and values of the texts: the last step's and the next one's
 	logits             []float32
 	exposed            [][]float32 // attention scores of the last step, by layer: rows x heads x frames
@@ -138,8 +138,8 @@ func (c *kvCache) reserve(rows, length int) {
 	}
 }
 
-// keep makes row i continue the text of the former row from[i]; each former
-// sound must keep its place in the order.
+// keep makes row i continue the text of the former row from[i]. The order of
+// the sounds must stay.
 func (c *kvCache) keep(from []int) {
 	rows := make([]int, len(from))
 	same := len(from) == len(c.rows)

@@ -78,8 +78,8 @@ func openMoonshine(m parts, g *checker) (network, *vocabulary, error) {
 	return n, n.vocab, nil
 }
 
-// openGraphs opens lean graphs with the model's weights if it is a published one
-// in 8 bits, and its own graphs otherwise.
+// openGraphs opens lean graphs with the model's weights if it is a published
+// one in 8 bits, and and the model's own graphs otherwise.
 func (n *moonshine) openGraphs(m parts) (err error) {
 	g, err := ort.Inspect(m.Decoder)
 	if err != nil {
@@ -163,7 +163,6 @@ func (n *moonshine) vocabulary(m parts, symbols []string) (*vocabulary, error) {
 	return newVocabulary(m.Tokens.Name, append(symbols, make([]string, n.columns-len(symbols))...), writePieces), nil
 }
 
-// features returns the samples as one row.
 func (*moonshine) features(samples []float32) matrix {
 	return matrix{data: slices.Clone(samples), frames: 1, dim: len(samples)}
 }
@@ -194,7 +193,6 @@ func (n *moonshine) run(ctx context.Context, windows []matrix, req request) ([]h
 	return n.write(ctx, sounds, req)
 }
 
-// encodedWindow is a window as the encoder returns it.
 type encodedWindow struct {
 	states      []float32 // frames x dim
 	frames, dim int

@@ -52,9 +52,10 @@ func madeUpMoonshineEncoder(masked bool) *onnxfile.Graph {
 }
 
 // madeUpMoonshineDecoder writes a token for each tenth frame of the sound, the
-// unknown one in silence, and ends behind the sound. Its place in the text is
-// the length of its cache, and with the cache it reads the sound from it alone.
-// Its attention is at that frame.
+// unknown token in silence, and ends after the last frame. It derives its
+// position in the text from the length of its cache. Once the cache holds the
+// sound, it reads the sound only there. Its attention is at the frame of the
+// token.
 func madeUpMoonshineDecoder(masked bool) *onnxfile.Graph {
 	branch := func(cached bool) *onnxfile.Graph {
 		g := onnxfile.NewGraph()

@@ -52,7 +52,6 @@ func (g *moonshineGraph) done() *onnxfile.Graph {
 	return g.Graph
 }
 
-// layers returns the number of layers.
 func (g *moonshineGraph) layers() (n int) {
 	for g.stored(fmt.Sprintf("layers.%d.input_layernorm.weight", n)) != "" {
 		n++
@@ -84,8 +83,8 @@ func (g *moonshineGraph) float(name string) string {
 	return g.Const(onnxfile.Floats(q.Shape(), out...))
 }
 
-// whole returns weights of 8 bits: (number − zero) · scale. Files store them
-// without a sign, or with a sign and the float −zero · scale.
+// whole returns weights of 8 bits: (number − zero) · scale. Files store
+// unsigned numbers, or signed numbers and the float −zero · scale.
 func (g *moonshineGraph) whole(name string) (q onnxfile.Tensor, scale float32, zero uint8) {
 	q = g.parts.Tensors[name+"_quantized"]
 	s, z := g.parts.Tensors[name+"_scale"], g.parts.Tensors[name+"_zero_point"]
@@ -123,8 +122,8 @@ func (g *moonshineGraph) weights(name string, transpose bool) []string {
 	return []string{g.Const(q), g.Const(onnxfile.Floats(nil, scale)), g.Const(onnxfile.RawTensor(onnxfile.Uint8, nil, []byte{zero}))}
 }
 
-// linear multiplies x with the weights of the first of the modules that the file
-// has, in 8 bits, and adds its bias if it has one.
+// linear multiplies x by the 8-bit weights of the first of the modules that the
+// file has, and adds its bias, if any.
 func (g *moonshineGraph) linear(x string, modules ...string) string {
 	for _, m := range modules {
 		inputs, ok := g.parts.Nodes[g.root+m+"/MatMul_quant"]
@@ -177,7 +176,7 @@ func (g *moonshineGraph) rotate(x, at string, tables []string) string {
 		onnxfile.AttrInt("num_heads", g.heads), onnxfile.AttrInt("rotary_embedding_dim", g.rotary))
 }
 
-// normalized returns x + y, normalized, and the sum itself.
+// normalized returns x + y, first normalized and then unchanged.
 func (g *moonshineGraph) normalized(x, y, weight string) (normal, sum string) {
 	normal, sum = x+"_normal", x+"_sum"
 	g.Node(onnxfile.Contrib+".SkipLayerNormalization", []string{x, y, g.float(weight)}, []string{normal, "", "", sum}, onnxfile.AttrFloat("epsilon", epsilon))
@@ -222,7 +221,7 @@ func moonshineEncoder(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 	return g.done()
 }
 
-// next returns the weight of the normalization behind layer i.
+// next returns the weight of the normalization after layer i.
 func (g *moonshineGraph) next(i, layers int, last string) string {
 	if i+1 == layers {
 		return last

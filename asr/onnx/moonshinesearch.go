@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// line is an unfinished text of a search: its last token and those before.
+// line is an unfinished text of a search: its last token and a link to the
+// tokens before.
 type line struct {
 	sound  int
 	before *line // nil for the beginning
@@ -131,8 +132,8 @@ func (n *moonshine) continued(l *line, scores []float32, attention [][]float32, 
 }
 
 // read fills a hypothesis from the last token of its text. A window without
-// text has none; all its tokens have the same probability of no speech: the
-// probability that the text is empty.
+// text has no tokens. All tokens of a window have the same no-speech
+// probability: the probability that the text is empty.
 func (n *moonshine) read(h *hypothesis, last *line, seconds float64) {
 	h.unbounded = true
 	for l := last; l.before != nil; l = l.before {

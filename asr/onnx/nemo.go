@@ -41,7 +41,8 @@ func openNeMoFront(m parts, g *checker) (f nemoFront) {
 	return f
 }
 
-// nemoMel returns a NeMo model's log-mel bands, and if they are normalized.
+// nemoMel returns a NeMo model's log-mel bands, and whether they are
+// normalized.
 func nemoMel(g *checker, c nemoConfig) (mel *dsp.Extractor, normalize bool) {
 	bands := cmp.Or(c.Features, 80)
 	if in, _ := g.Input("audio_signal"); in.Rank() == 3 && in.Shape[1] > 0 {

@@ -103,7 +103,7 @@ func (p *paraformer) run(ctx context.Context, windows []matrix, req request) ([]
 // another number of tokens can't be found.
 func (p *paraformer) choose(data []float32, req request) []emission {
 	columns := p.vocab.size()
-	// FunASR exports return log-softmax; the norms are then 0 and cost little.
+	// FunASR's exports return log-softmax; the norms are then 0.
 	var rows [][]float32
 	var norms []float64
 	for ; len(data) > 0; data = data[columns:] {

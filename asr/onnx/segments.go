@@ -61,7 +61,7 @@ func (e *Engine) segments(pcm *audio.PCM, windows []decode.Window, hyps []hypoth
 	decode.Settle(words, speech)
 	segments := decode.Sentences(words, withWords)
 	if spoken != nil {
-		var timed []*asr.Word // the segments keep their times
+		var timed []*asr.Word // the segments' own times stay
 		for i := range segments {
 			for k := range segments[i].Words {
 				w := &segments[i].Words[k]
@@ -172,8 +172,8 @@ func snapToSpeech(words []decode.Word, speech []audio.Span) {
 	}
 }
 
-// closeUp removes spaces between two characters of a script without spaces,
-// because they come from joins of windows or pieces.
+// closeUp removes the spaces that joining windows or pieces left between two
+// characters of a script without spaces.
 func closeUp(s string) string {
 	runes := []rune(s)
 	out := runes[:0:0]

@@ -10,7 +10,6 @@ import (
 // unspoken matches Moonshine's spare tokens, which have no text.
 var unspoken = regexp.MustCompile(`^<<ST_\d+>>$`)
 
-// moonshineSymbols reads Moonshine's tokenizer.bin or tokenizer.json.
 func moonshineSymbols(f sideFile) ([]string, error) {
 	read := tokenizerBin
 	if len(f.Data) > 0 && f.Data[0] == '{' {
@@ -39,7 +38,7 @@ func moonshineSymbols(f sideFile) ([]string, error) {
 
 // tokenizerBin reads entries in the order of their ids: a length of one byte,
 // or two from 128 on (the low seven bits, then how many times 128), and the
-// text. Bytes that are no whole character are the byte tokens.
+// text. Bytes that form no whole character are byte tokens.
 func tokenizerBin(data []byte) (symbols []string, err error) {
 	for at := 0; at < len(data); {
 		n := int(data[at])

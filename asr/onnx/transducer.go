@@ -71,7 +71,6 @@ func openTransducer(m parts, g *checker, vocab *vocabulary) (network, error) {
 	return t, t.open(m, t.encoded, t.lengths)
 }
 
-// present reports whether a graph is given.
 func present(s ort.Source) bool { return s.Path != "" || s.Data != nil }
 
 // sessions are a transducer's graphs; joiner is nil if the

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// spoken is a node in the tree of texts that a transducer's beam search has
-// reached: its token follows its parent's.
+// spoken is a node in the tree of texts of a transducer's beam search: its
+// token follows its parent's.
 type spoken struct {
 	parent    *spoken
 	id        int
@@ -47,7 +47,8 @@ type alignment struct {
 // score returns the key by which the beam is ordered.
 func (a alignment) score() float64 { return a.sum + a.text.bonus }
 
-// merge adds paths to the paths of the same text in list.
+// merge adds a to list, summing its probability with that of an entry with the
+// same text.
 func merge(list []alignment, a alignment) []alignment {
 	for i := range list {
 		x := &list[i]

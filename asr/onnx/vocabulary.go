@@ -319,7 +319,6 @@ func (v *vocabulary) writeContinued(emissions []emission) (out []emission) {
 	return out
 }
 
-// writes reports whether a token has text.
 func (v *vocabulary) writes(id int) bool { return id >= 0 && id < len(v.text) && v.text[id] != nil }
 
 // piece returns a Paraformer token without the mark of an unfinished word.

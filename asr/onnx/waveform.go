@@ -28,7 +28,7 @@ type waveform struct {
 const waveformStride = 320
 
 // waveformSlack is the permitted difference between an output's number of rows
-// and one per stride: the first convolution has an edge.
+// and the number of strides: the first convolution has an edge.
 const waveformSlack = 3
 
 func openWaveform(m parts, g *checker, vocab *vocabulary) (network, error) {
@@ -74,7 +74,6 @@ func (c *checker) normalizes(f sideFile) bool {
 	return o.Normalize == nil || *o.Normalize
 }
 
-// features returns the samples as one row.
 func (w *waveform) features(samples []float32) matrix {
 	m := matrix{data: slices.Clone(samples), frames: 1, dim: len(samples)}
 	if w.normalize {

@@ -17,20 +17,22 @@ const (
 	// have open at a time: each pass of a decoder reads the model's weights
 	// once for all its windows. Each worker has at least leastOpen.
 	mostOpen, leastOpen = 8, 2
-	// mostBytes bounds the memory of encoded windows: the open ones of all
-	// workers, and the kept ones between language detection and transcription.
-	// Each worker may always open one. With 8-bit weights, mostOpen windows of
-	// every published model but the large ones fit in it.
+	// mostBytes bounds the memory of encoded windows: the open windows of all
+	// workers, and the windows stored between language detection and
+	// transcription. Each worker may always open one window. With 8-bit
+	// weights, mostOpen windows of every published model but the large ones fit
+	// in it.
 	mostBytes = 1 << 30
 	// fewThreads limits the threads of a worker that takes over the threads of
 	// ended workers. Two threads decode a window 1.5 times as fast as one, so two
 	// workers decode more.
 	fewThreads = 4
 	// alone, stagger and evenShare apply if a caller waits for the sentences,
-	// because windows that begin together also end together: all cores decode
-	// each of the first windows alone, and encode the next one before a second
-	// worker begins. A worker with several opens the next one after stagger
-	// decoder steps, about a quarter of a window's, at most one in evenShare.
+	// because windows that begin together also end together. The first windows
+	// are decoded one by one, each by all cores, and the next window is encoded
+	// before a second worker begins. A worker with several opens the next one
+	// after stagger decoder steps, about a quarter of a window's, at most one
+	// in evenShare.
 	alone, stagger, evenShare = 2, 24, 4
 	// slotLength is how long a worker computes before others pass the gate.
 	slotLength = 50 * time.Millisecond
@@ -224,7 +226,7 @@ func (w *worker) step() error {
 		still = append(still, o)
 	}
 	w.open = still
-	// What follows the closed jobs may wait for a core, so it is called without one.
+	// done may wait for a core, so it is called without holding one.
 	for _, i := range w.closed {
 		w.slot.leave()
 		if w.slot.ctx.Err() == nil {
@@ -254,8 +256,8 @@ func (w *worker) again(o *opened) bool {
 }
 
 // reconsider begins the search of a doubtful text again, with all silence after
-// the sound, if the first search had a part of it. After that search it keeps the
-// likelier text.
+// the sound, if the first search encoded only a part of the silence. After that
+// search it keeps the likelier text.
 func (w *worker) reconsider(o *opened) (bool, error) {
 	plan, ok := o.job.plan.(*textPlan)
 	if ok && plan.thin != nil {
@@ -313,7 +315,8 @@ func (s *slot) leave() {
 	s.out = nil
 }
 
-// pause lets others compute now and then, and enters again after leave.
+// pause lets others compute after each slotLength, and enters the gate again
+// after leave.
 func (s *slot) pause() error {
 	if err := s.ctx.Err(); err != nil {
 		return context.Cause(s.ctx)

@@ -109,9 +109,9 @@ func TestSilenceTakesOnePass(t *testing.T) {
 	assert.Len(t, e.cpu.stored, 1)
 }
 
-// beginGate is a gate of two cores. No worker may come to it while the third one
-// passes it: the first two windows are decoded alone, and the third is encoded
-// before another worker begins.
+// beginGate is a gate of two cores. No worker may reach the gate while the
+// third worker passes it: the first two windows are decoded alone, and the
+// third is encoded before another worker begins.
 type beginGate struct {
 	*semaphore.Weighted
 	come atomic.Int64
@@ -236,14 +236,14 @@ func TestSentencesComeWindowByWindow(t *testing.T) {
 	}
 }
 
-// An unlikely text of a short sound is decoded again with all silence after it,
-// once; a likely text, or the text of a longer sound, is not.
+// An unlikely text of a short sound is decoded again once, with all silence
+// after the sound; a likely text, or the text of a longer sound, is not.
 func TestDoubtfulTextsGetAllSilence(t *testing.T) {
 	for _, c := range []struct {
 		sure    float32
 		seconds int
 		passes  int
-	}{{8, 4, 1}, {2, 4, 2}, {2, 16, 1}} { // 16 s have a repair, with a doubtful text too
+	}{{8, 4, 1}, {2, 4, 2}, {2, 16, 1}} { // 16 s of sound have a repair, also with a doubtful text
 		e := open(t, buildModelAs(testHeader, say(0.0, " Alpha", " beta", ".", 3.0), c.sure), Options{})
 		tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, c.seconds*second)), spans(0, float64(c.seconds)), greedy())
 		require.NoError(t, err)

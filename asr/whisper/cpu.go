@@ -68,10 +68,11 @@ const (
 )
 
 // thinLayers is the most layers of an encoder that computes few positions of
-// silence: base's. Larger models were not measured with it. Sounds of thinSeconds
-// leave too little silence. A window's text whose mean log probability is below
-// thinLogProb is decoded again with all silence; the text of a repair is not: a
-// call would take a fifth longer (docs/measurements/live.md).
+// silence: base's. Larger models were not measured with it. Sounds of
+// thinSeconds or more leave too little silence. A window's text whose mean log
+// probability is below thinLogProb is decoded again with all silence; the text
+// of a repair is not: a call would take a fifth longer
+// (docs/measurements/live.md).
 const (
 	thinLayers  = 6
 	thinSeconds = 15
@@ -125,8 +126,8 @@ func (c *cpu) free() {
 	c.model.Close()
 }
 
-// encoded returns the encoded window of a job: a stored one, or a new one. A
-// brief job's is never stored.
+// encoded returns the encoded window of a job: a stored one, or a new one. The
+// window of a brief job is never stored.
 func (c *cpu) encoded(j *job, threads int, stop *whispernet.Stop) (*whispernet.Window, error) {
 	if j.brief {
 		w, err := c.model.EncodeBriefly(j.samples(), threads, stop)
@@ -248,7 +249,8 @@ func (c *cpu) search(w *whispernet.Window, r *request) *search {
 
 // firstPass returns the results of the decoder's first pass over each window.
 // Encoded windows are stored for a following transcription, unless brief asks
-// for little silence after the windows' sound, which no transcription can use.
+// for little silence after the windows' sound: no transcription can use such
+// windows.
 func (c *cpu) firstPass(ctx context.Context, pcm *audio.PCM, windows []decode.Window, brief bool) ([]firstPass, error) {
 	stop := new(whispernet.Stop)
 	defer context.AfterFunc(ctx, stop.Now)()

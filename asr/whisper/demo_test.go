@@ -24,7 +24,7 @@ import (
 
 // emulated reports whether the CPU is emulated, a hundred times slower than a
 // real one (test/arm64/run.sh sets it). Some tests then skip repetitions with
-// other clips, threads or options; each still decodes and checks the same.
+// other clips, threads or options.
 var emulated = os.Getenv("OTOGRAPH_EMULATED") != ""
 
 // few returns the list, or in the short form and on an emulated CPU its first n
@@ -189,7 +189,7 @@ func TestDemoSketchesFromADraft(t *testing.T) {
 }
 
 func TestDemoDetectsLanguages(t *testing.T) {
-	e := openModel(t, demoModel(t)) // it counts what the engine stores
+	e := openModel(t, demoModel(t)) // the test counts the windows that the engine stores
 	for _, c := range few(2, clips[3:]...) {
 		language, p, err := e.DetectLanguage(context.Background(), read(t, c.name), c.speech(), asr.Detection{})
 		require.NoError(t, err)

@@ -108,7 +108,7 @@ func (d deviceless) Device() (name, note string) { return recognizers.DeviceCPU,
 
 // Open checks and loads a Whisper model, as library.OpenFile, library.OpenDir
 // and demo.Models return it. Errors name file and role; they wrap ErrModel if
-// the file is no usable model, or why it cannot be read.
+// the file is no usable model, or the error of reading it.
 func Open(model *models.Model, opt Options) (*Engine, error) {
 	f, err := whispernet.OpenFile(model)
 	if err != nil {
@@ -192,7 +192,8 @@ func (e *Engine) firstPass(ctx context.Context, pcm *audio.PCM, windows []decode
 	return list, ended(ctx, err)
 }
 
-// ended returns the cause of ctx's end instead of an error that followed it.
+// ended returns the cause of ctx's end instead of the error that resulted from
+// it.
 func ended(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -236,7 +236,7 @@ func TestLoopsEnd(t *testing.T) {
 }
 
 func TestThePromptReachesTheDecoder(t *testing.T) {
-	// A prompt of n tokens, and the mark before it, move the plan on by n+1
+	// A prompt of n tokens and the mark before it shift the plan by n+1
 	// positions; this model then writes no text.
 	e := open(t, buildModel(testHeader, say(0.0, " Alpha", " beta", " gamma", " delta", ".", 1.0)), Options{})
 	pcm := audio.FromSamples(make([]float32, 4*second))

@@ -20,7 +20,7 @@ type vocabulary interface {
 type job struct {
 	pcm    *audio.PCM
 	window decode.Window
-	rows   int            // the most beams or samples of any of its searches
+	rows   int            // the most beams or samples of its searches
 	keep   bool           // the encoded window will be needed again
 	brief  bool           // it is encoded with little silence after its sound
 	whole  bool           // it is encoded with all silence after its sound
@@ -29,7 +29,7 @@ type job struct {
 	finder *decode.Finder // removes repeated sound from the window before it is encoded; nil keeps it
 	echoes []decode.Echo  // the removed sound
 	plan   plan
-	stats  asr.Stats // the work done, counted
+	stats  asr.Stats // counts of the work done
 }
 
 // samples returns a copy of the sound of the job's window.

@@ -11,9 +11,10 @@ import (
 	"github.com/otograph/otograph/internal/engine/decode"
 )
 
-// How DetectLanguage decides: first if a language has sureLanguage, or else
-// it decodes the speech in each plausible language and adds the text's mean log
-// probability, times textWeight: about a short sentence's tokens.
+// DetectLanguage decides for a language whose probability reaches sureLanguage.
+// Without one, it decodes the speech in each plausible language and adds the
+// text's mean log probability times textWeight, about the number of tokens of a
+// short sentence.
 const (
 	sureLanguage      = 0.95
 	plausibleLanguage = 0.03
@@ -25,12 +26,13 @@ const (
 const mostBrief = 20
 
 // DetectLanguage implements asr.LanguageDetector. It encodes the first window
-// of speech, the middle one (in long recordings its beginning, briefly) and, if in
-// doubt, the last one. A following transcription of the same speech uses the same passes. If each window is
-// surely in one language, the answer is the language of most speech. If doubt
-// remains, the answer is the language in which the decoded text is most likely.
-// The answer is one of Languages and, if any of those are among the given ones,
-// one of these; an English-only model answers "en" with probability 1.
+// of speech, the middle one (in long recordings its beginning, briefly) and, if
+// in doubt, the last one. A following transcription of the same speech uses the
+// same passes. If each window is surely in one language, the answer is the
+// language of most speech. If doubt remains, the answer is the language in
+// which the decoded text is most likely. The answer is one of Languages and, if
+// the model knows some of the given languages, one of these; an English-only
+// model answers "en" with probability 1.
 //
 // A brief detection encodes short windows with little silence after them, which
 // costs a tenth for a few seconds of speech, but serves no transcription. If
@@ -46,7 +48,7 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	}
 	windows := e.listen(pcm, speech)
 	early := e.packing.Opening > 0 && decode.Window{Speech: speech}.SpeechSeconds() > 4*e.packing.Max
-	if early { // the first sentence waits for the answer
+	if early { // the first sentence cannot be decoded before the answer
 		from, _ := windows[1].Speech[0].Seconds()
 		windows[1], _ = windows[1].Part(from, from+passageSeconds)
 	}

@@ -28,7 +28,7 @@ func newRules(m *whispernet.Model, timed bool) *rules {
 		r.blank = one[0]
 	}
 	r.never = unspoken(func(text string) []int32 { return spell(v, text) })
-	for t := range v.EOT { // most of them are in the published list
+	for t := range v.EOT { // most special tokens are in the published list
 		if strings.ContainsAny(v.Text(t), "[♩♪♫♬") {
 			r.never = append(r.never, t)
 		}

@@ -21,12 +21,12 @@ const (
 	passageSeconds = 8
 	surePassage    = 0.8
 	// unlikelyPassage is the mean log probability per token below which a
-	// passage may be in the wrong language. There published models write at
-	// -0.5 to -1.1, in the right one mostly above -0.5.
+	// passage may be in the wrong language. In a wrong language, published
+	// models write at -0.5 to -1.1, in the right one mostly above -0.5.
 	unlikelyPassage = -0.6
 	// passageCut and passageFreeCut make passages end at long pauses.
 	passageCut, passageFreeCut = 3.0, 2.0
-	// passagesMore is the number of passages per recording that may be encoded
+	// passagesMore is the number of passages of a recording that may be encoded
 	// in addition to one per window.
 	passagesMore = 4
 )
@@ -50,8 +50,8 @@ func (h firstPass) likeliest() (language string, p float64) {
 	return language, h.languages[language]
 }
 
-// otherThan returns the language that a window is surely in; "" if it is the
-// given one or if none is sure.
+// otherThan returns the language that a window is surely in; "" if that is the
+// given language or if no language is sure.
 func (h firstPass) otherThan(language string) string {
 	if other, p := h.likeliest(); other != language && p >= sureLanguage {
 		return other
@@ -135,9 +135,9 @@ type part struct {
 }
 
 // parts detects the languages of passages and joins neighbors of one. Each
-// passage gets the most likely of the given language and those that some
-// passage is sure of. nil means that all are in the given one, which a pass over
-// passages with little silence after them can show.
+// passage gets the most likely language among the given one and those that some
+// passage is sure of. nil means that all passages are in the given language,
+// which a pass over passages with little silence after them can show.
 func (e *Engine) parts(ctx context.Context, pcm *audio.PCM, passages []decode.Window, language string, t *task) (list []part, err error) {
 	sure, _, err := e.spoken(ctx, pcm, passages, language, true, t)
 	if err != nil || len(sure) == 1 {

@@ -57,8 +57,8 @@ func TestNoSpeechThreshold(t *testing.T) {
 	}
 }
 
-// A window that is probably but not surely silent is decoded: its text is kept
-// if it is likely.
+// A window that is probably but not surely silent is decoded: a likely text is
+// kept.
 func TestUnsureSilence(t *testing.T) {
 	for _, c := range []struct {
 		threshold, noSpeech, mean float64

@@ -39,7 +39,7 @@ func (t *task) request(language string, prompt []int32) *request {
 
 // quiet returns the no-speech probability above which a window is not decoded.
 // At the published threshold or more, a window that is probably but not surely
-// silent is decoded, as Whisper does; unsure text is then discarded.
+// silent is decoded, as Whisper does; unlikely text is then discarded.
 func (t *task) quiet() float64 {
 	if t.opt.NoSpeechThreshold < unsureNoSpeech {
 		return t.opt.NoSpeechThreshold
@@ -58,9 +58,9 @@ type textPlan struct {
 	prompt   []int32
 
 	best       *outcome
-	thin       *textPlan // with a part of the silence, if its text was doubtful
+	thin       *textPlan // the decode with a part of the silence, if its text was doubtful
 	spoken     string    // the language of the text
-	sure       float64   // the probability that the window is in it; 1 if detection is off
+	sure       float64   // the probability that the window is in that language; 1 if detection is off
 	unprompted int
 }
 
@@ -96,7 +96,7 @@ type risingPlan struct {
 	t        *task
 	language string
 	prompt   []int32
-	steps    int // decoder steps that it may still take
+	steps    int // decoder steps that are left
 
 	temperature float64
 	left        int
@@ -151,9 +151,9 @@ func (p *languagePlan) next(f *outcome) *request {
 
 func (p *languagePlan) text() *outcome { return nil }
 
-// A prompt steers the style of a text; it must not lose any of it. Some models
-// answer an unexpected one with nothing, a loop, or a few words. Such a window
-// is decoded again without it, and the better text is kept.
+// A prompt steers the style of a text; no text may be lost by it. After an
+// unexpected prompt, some models write nothing, a loop, or a few words. Such a
+// window is decoded again without the prompt, and the better text is kept.
 const (
 	// doubtLogProb is the mean log probability below which a prompted text is
 	// compared with an unprompted one.
@@ -193,7 +193,6 @@ func promptHarms(prompted, plain attempt) bool {
 	return plain.avgLogProb > prompted.avgLogProb
 }
 
-// countLetters counts the letters and digits of a text.
 func countLetters(text string) float64 {
 	var n float64
 	for _, r := range text {

@@ -98,7 +98,7 @@ func (e *Engine) settle(r *result, t *task, w decode.Window) {
 		r.text = a.text // in a prompt, a loop would continue
 	}
 	if a.failed() || r.noSpeech > unsureNoSpeech {
-		return // its gaps are meaningless
+		return // the gaps of a degenerate text are meaningless
 	}
 	for _, k := range skips {
 		r.bare = append(r.bare, bare{before: k.Before, start: k.Start, end: k.End})
@@ -110,7 +110,7 @@ func (e *Engine) settle(r *result, t *task, w decode.Window) {
 }
 
 // assess joins a decode's text and measures the signs of failure. looped
-// reports that a loop stopped it.
+// reports that a loop stopped the decode.
 func assess(v vocabulary, tokens []token, looped bool) attempt {
 	a := attempt{}
 	eot, _ := v.ends()
@@ -191,7 +191,7 @@ func passages(w decode.Window, list []section, end float64) (all []passage) {
 		if len(text) == 0 {
 			continue
 		}
-		if s.to-s.from < float64(len(text))*0.04 { // too fast for speech: the mark is wrong
+		if s.to-s.from < float64(len(text))*0.04 { // too fast for speech: the end mark is wrong
 			to := end
 			if i+1 < len(list) {
 				to = max(list[i+1].from, s.to)
@@ -217,9 +217,9 @@ func passages(w decode.Window, list []section, end float64) (all []passage) {
 	return all
 }
 
-// readText turns a decode into words with times of the file. skips lists speech
-// that they pass over, covered is when the text ends, and ended reports whether
-// that is known, by a time mark or the last word's time.
+// readText turns a decode into words with times of the file. skips lists the
+// speech without words, covered is the end of the text, and ended reports
+// whether that end is known, from a time mark or the last word's time.
 func readText(v vocabulary, w decode.Window, a attempt) (words []decode.Word, skips []decode.Skip, covered float64, ended bool) {
 	end := float64(w.Len()) / audio.SampleRate
 	list, ended := sections(v, a.tokens, w.Time(0), end)

@@ -18,7 +18,8 @@ import (
 //
 // In longer recordings, windows whose only fault is speech without words are
 // repaired during the first pass, so that their sentences need not wait for its
-// end: in half as many passes again. All repairs cost at most twice as much.
+// end: in one and a half times as many passes. All repairs together take at
+// most twice as many.
 const (
 	windowsPerRepair = 4
 	// maxRounds bounds how often a repair's remaining gaps are repaired again.
@@ -33,7 +34,7 @@ type bare struct {
 	window     int     // index of the window
 	before     int     // index of the word after the stretch
 	start, end float64 // seconds of the file
-	rest       bool    // the text ended here, rather than skipping it
+	rest       bool    // the text ended before the stretch, rather than skipping it
 	sure       float64 // the probability that it is speech
 }
 
@@ -93,8 +94,8 @@ func (e *Engine) repair(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 }
 
 // mend repairs the speech that the text of one window left without words, in
-// left encoder passes, and returns how many are left then. Stretches that are
-// still without words remain in its result.
+// left encoder passes, and returns how many are left. Stretches that are still
+// without words remain in its result.
 func (e *Engine) mend(ctx context.Context, pcm *audio.PCM, w *part, left int, t *task) (int, error) {
 	r := repair{e: e, t: t, pcm: pcm, windows: []decode.Window{w.window}, results: []result{w.result}, left: left, redone: make([]bool, 1)}
 	if err := r.run(ctx); err != nil {
@@ -207,7 +208,8 @@ func (r *repair) pack() []*patch {
 	return all
 }
 
-// piece returns a stretch with a little sound around it.
+// piece returns a window of the stretch with a little sound before and after
+// it.
 func (r *repair) piece(b bare) decode.Window {
 	w := r.windows[b.window]
 	from, to := b.start-fillLead, b.end+fillTail
@@ -266,7 +268,7 @@ func (r *repair) replace(p *patch) {
 
 // fill takes the words of packed stretches, except unsure text and text too
 // short for its stretch, which decoders invent for noises. The stretches after
-// the end of the text are open again.
+// the end of the text remain open.
 func (r *repair) fill(p *patch) {
 	for _, b := range p.stretches {
 		if b.rest {

@@ -156,7 +156,7 @@ func (s *search) begin() {
 	s.begun = true
 	last := len(s.prompt) - 1
 	first := s.logits[0]
-	if s.sot == last { // one column answers both questions
+	if s.sot == last { // one column yields language and no-speech probability
 		copy(first, s.logits[1])
 	}
 	whispernet.Normalize(first, s.rules.begin)
@@ -204,7 +204,7 @@ func (s *search) choose() {
 			next = append(next, s.extended(c))
 			continue
 		}
-		for len(rest) > 0 { // another candidate takes its place
+		for len(rest) > 0 { // the next candidate takes the place of an ended one
 			c, rest = rest[0], rest[1:]
 			if c.token.id != s.rules.eot {
 				if b := s.extended(c); len(b.tokens) < s.most && s.period(b.tokens) == 0 {

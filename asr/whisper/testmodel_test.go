@@ -13,8 +13,7 @@ import (
 
 // The test model is a minimal Whisper model, written by the test: all weights
 // are zero except where the decoder needs them to write its plan, for any
-// sound. It loads and decodes in milliseconds, so that closing, cancellation
-// and the options' effect on native calls can be tested often.
+// sound. It loads and decodes in milliseconds, so that many tests can use one.
 const (
 	testWidth   = 32
 	testContext = 64

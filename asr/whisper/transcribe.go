@@ -72,7 +72,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 // windows and their results in order, and the encoder passes left for repairs.
 func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Window, t *task) (divided []decode.Window, results []result, left int, err error) {
 	p := progress{opt: t.opt, windows: windows, parts: make([][]part, len(windows)), ready: make([]bool, len(windows)), unasked: len(windows) + passagesMore}
-	alone := *t // in the place of the worker that decoded the window
+	alone := *t // with the gate of the worker that decoded the window
 	alone.opt.Parallel, alone.opt.Settled = 1, nil
 	p.mend = func(w *part) (err error) {
 		p.left, err = e.mend(ctx, pcm, w, p.left, &alone)
@@ -87,7 +87,7 @@ func (e *Engine) all(ctx context.Context, pcm *audio.PCM, windows []decode.Windo
 		}
 		return err
 	}
-	if n := repairs(len(windows)); n > 1 { // else the most valuable one is chosen at the end
+	if n := repairs(len(windows)); n > 1 { // a single repair is chosen at the end, the most valuable one
 		p.left = n + n/2
 	}
 	early := p.left
@@ -143,7 +143,7 @@ type progress struct {
 	parts       [][]part // of each window: one, unless it is divided
 	ready       []bool
 	done, total float64
-	sentences   *decode.Settler // nil without a callback, and once words wait for the last repair
+	sentences   *decode.Settler // nil without a callback, and once the words must wait for the last repair
 	unasked     int             // passages whose languages may still be detected
 	left        int             // encoder passes for repairs during the first pass
 	mend        func(w *part) error
@@ -154,8 +154,8 @@ type progress struct {
 	failed error // of a repair or a division
 }
 
-// add records that a window is decoded, and changes the next window while it
-// needs it, beside the other workers.
+// add records that a window is decoded, and makes the changes that the next
+// windows need while the other workers continue.
 func (p *progress) add(i int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,7 +169,7 @@ func (p *progress) add(i int) {
 		if change == nil {
 			return
 		}
-		p.ready[p.next] = false // until it is done
+		p.ready[p.next] = false // until the change is made
 		p.mu.Unlock()
 		err := change(&p.parts[p.next][0])
 		p.mu.Lock()
@@ -178,9 +178,10 @@ func (p *progress) add(i int) {
 }
 
 // settle passes on the words of windows that no later repair will change, in
-// order, and returns the change that the next one needs. Windows of unclear
-// language are divided now, and the first ones that only lack words repaired: the
-// choice depends on the windows alone, not on the caller.
+// order, and returns the change that the next window needs. Windows of unclear
+// language are divided now; of the windows whose only fault is speech without
+// words, the first ones are repaired now. The choice depends on the windows
+// alone, not on the caller.
 func (p *progress) settle() (change func(w *part) error) {
 	for ; p.next < len(p.ready) && p.ready[p.next] && p.failed == nil; p.next++ {
 		r := &p.parts[p.next][0].result

@@ -49,8 +49,8 @@ static void give_up(const char *why)
 	longjmp(*og_guard, 1);
 }
 
-/* Handles a failed assertion of ggml. Without a guard it ends the program, as
- * by default. */
+/* Handles a failed assertion of ggml. Without a guard, the program ends, as by
+ * default. */
 static void on_abort(const char *message)
 {
 	if (og_guard) give_up(message);

@@ -22,8 +22,8 @@ int og_devices(og_device *out, int most);
 void og_read_plugins(void);
 void og_plugins_read(void);
 
-/* The result of a decode whose device failed; libwhisper's own codes are small.
- * */
+/* The result of a decode whose device failed; libwhisper's own codes are
+ * smaller numbers. */
 enum { OG_GAVE_UP = -1000 };
 
 /* GUARDED sets result to the value of call, or to failure if native code fails

@@ -159,7 +159,7 @@ func ogNativeLog(level C.int, text *C.char) {
 type weights struct {
 	c      *C.og_context
 	device int  // negative for the CPU, in tests
-	lost   bool // the device failed: none of it may be used or freed
+	lost   bool // the device failed: the model may be neither used nor freed
 }
 
 // loadWeights loads a checked file onto a device.

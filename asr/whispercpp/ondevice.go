@@ -32,7 +32,7 @@ type onDevice struct {
 	end     context.CancelCauseFunc
 	running sync.WaitGroup
 	freed   sync.Once
-	state   *state // the last computation's; it holds buffers only
+	state   *state // of the last computation; it holds buffers only
 }
 
 // openDevice loads a model on a device.
@@ -56,7 +56,7 @@ func openDevice(m *models.Model, number int, log *slog.Logger) (*onDevice, error
 func (d *onDevice) close() {
 	d.end(whisper.ErrClosed)
 	d.freed.Do(func() {
-		d.slot <- struct{}{} // it is never released, so no further computation begins
+		d.slot <- struct{}{} // the slot is never released, so no further computation begins
 		d.running.Wait()
 		if d.state != nil {
 			d.state.free()

@@ -52,7 +52,6 @@ type accountListCmd struct {
 	Export string `type:"path" placeholder:"FILE" help:"Write everything of the account except its secrets to this new ZIP archive."`
 }
 
-// accountLine is an account in a list.
 type accountLine struct {
 	ID      string        `json:"id"`
 	Name    string        `json:"name"`

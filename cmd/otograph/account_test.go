@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTimeFlags: a flag has a date, a time or a duration, or is absent.
+// TestTimeFlags: a flag holds a date, a time or a duration, or is absent.
 func TestTimeFlags(t *testing.T) {
 	at, err := timeFlag(time.UTC, "expires", "2090-01-31")
 	require.NoError(t, err)

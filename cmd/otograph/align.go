@@ -102,8 +102,9 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 	return errors.Join(deliver(c.Output, buf.Bytes(), c.Format, false), err)
 }
 
-// misfitOf explains a text that does not match: it is the wrong one, or the
-// model cannot recognize the voice. The recognized words show which.
+// misfitOf explains a text that does not match: it is the wrong text, or the
+// model cannot recognize the voice. The message quotes the recognized words,
+// which show the cause.
 func misfitOf(a *otograph.Alignment) string {
 	var recognized []string
 	for _, e := range a.Extra {
@@ -206,7 +207,6 @@ func (c *alignCmd) render(w io.Writer, a *otograph.Alignment, script *subtitle.S
 	return subtitle.TextGrid(w, a.AudioDuration, cues)
 }
 
-// alignedJSON is the JSON form of an alignment.
 type alignedJSON struct {
 	AudioDuration float64        `json:"audio_duration"`
 	Language      string         `json:"language"`

@@ -64,7 +64,7 @@ func TestAlignReadsTexts(t *testing.T) {
 	}
 }
 
-// TestAlignReadsStandardInput for one of its arguments, not for both.
+// TestAlignReadsStandardInput: one of the two arguments may be standard input.
 func TestAlignReadsStandardInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.txt")
 	require.NoError(t, os.WriteFile(path, []byte("I hate pasta."), 0o600))
@@ -94,8 +94,8 @@ func TestMisfitErrorExplainsTheCause(t *testing.T) {
 	assert.Contains(t, misfitOf(a), `…". If that is right, the text belongs to another recording; otherwise the model does not suit this voice or language (en)`)
 }
 
-// TestAlignNamesTextForms: subtitles of a format that is not read are no words;
-// SubRip is read whatever its name.
+// TestAlignNamesTextForms: a file of another subtitle format is refused with
+// the formats that are read; SubRip is read under any name.
 func TestAlignNamesTextForms(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lines.txt")
 	for name, text := range map[string]string{

@@ -13,7 +13,8 @@ import (
 	"github.com/otograph/otograph"
 )
 
-// statusLine is a terminal's line for progress; elsewhere nothing is drawn.
+// statusLine is a terminal's line for progress; on other writers nothing is
+// drawn.
 type statusLine struct {
 	out   io.Writer // nil if nothing is drawn
 	width func() int
@@ -85,7 +86,6 @@ func newBar(w *os.File, name string, quiet bool) *bar {
 	return &bar{newStatusLine(w, quiet), name, time.Now()}
 }
 
-// update draws a report.
 func (b *bar) update(p otograph.Progress) {
 	b.draw(p.Done, func(width int) string { return b.line(p, time.Since(b.start), width) })
 }

@@ -126,7 +126,7 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	return writeReport(report, c.Format, c.Output)
 }
 
-// allSystems returns the chosen models, if wanted, and the other systems.
+// allSystems returns the chosen models, if any, and the other systems.
 func (c *benchRunCmd) allSystems(items []bench.Item) (all []bench.System, err error) {
 	if c.Own {
 		if all, err = c.systems(); err != nil {
@@ -169,7 +169,7 @@ func (c *benchRunCmd) systems() ([]bench.System, error) {
 		}
 		sets, names = append(sets, set), append(names, name)
 	}
-	for i, set := range sets[1:] { // other models affect the figures as well
+	for i, set := range sets[1:] { // other roles also affect the figures
 		if roles := otherRoles(first, set); len(roles) > 0 {
 			warn("%s and %s also differ in: %s\n", names[0], names[i+1], strings.Join(roles, ", "))
 		}
@@ -232,11 +232,10 @@ func itemFiles(items []bench.Item) (files []string) {
 	return files
 }
 
-// benchManifest is the name of the manifest in a folder.
 const benchManifest = "manifest.jsonl"
 
 // unused returns the number of files of a folder that are neither recordings
-// nor references; with a manifest there are none.
+// nor references; 0 for a folder with a manifest.
 func unused(manifest string, items []bench.Item) (n int, err error) {
 	if info, err := os.Stat(manifest); err != nil || !info.IsDir() {
 		return 0, err
@@ -260,7 +259,6 @@ func unused(manifest string, items []bench.Item) (n int, err error) {
 	return n, nil
 }
 
-// reportForms are the formats of a report.
 var reportForms = []struct {
 	name, extension string
 	write           func(*bench.Report, io.Writer) error

@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/bench"
 )
 
-// TestUnusedFilesOfABenchmark: every file of a folder is a recording, a
-// reference of one, or counted.
+// TestUnusedFilesOfABenchmark: files of a folder that are neither recordings
+// nor references are counted.
 func TestUnusedFilesOfABenchmark(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

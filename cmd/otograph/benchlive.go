@@ -12,8 +12,8 @@ import (
 	"github.com/otograph/otograph/bench"
 )
 
-// benchLiveCmd is hidden because `help all` has as many commands as it may;
-// the help of `bench run` names it.
+// benchLiveCmd is hidden because `help all` lists at most 35 commands; the help
+// of `bench run` names it.
 type benchLiveCmd struct {
 	Manifest string   `arg:"" help:"Manifest, or a folder of recordings, as for bench run."`
 	System   []string `placeholder:"NAME=URL" sep:"none" help:"Also measure a server with OpenAI's realtime interface, such as ws://localhost:8000/v1/realtime?intent=transcription&model=base (repeat for more). Its key is read from NAME_API_KEY."`

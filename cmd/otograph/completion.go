@@ -32,14 +32,14 @@ type completions struct {
 // completedFlag is a flag as the templates of the scripts use it.
 type completedFlag struct{ *kong.Flag }
 
-// completionsOf returns the completions of a command and of those below it.
+// completionsOf returns the completions of a command and of its subcommands.
 func completionsOf(node *kong.Node) (list []completions) {
 	c := completions{}
 	for n := node; n.Parent != nil; n = n.Parent {
 		c.words = append([]string{n.Name}, c.words...)
 	}
 	groups := node.AllFlags(true)
-	if d := node.DefaultCmd; d != nil { // whose flags also follow its parent
+	if d := node.DefaultCmd; d != nil { // the flags of the default command also follow its parent
 		groups = append(groups, d.AllFlags(true)...)
 	}
 	for _, f := range slices.Concat(groups...) {
@@ -95,7 +95,7 @@ func (f completedFlag) Forms() []string {
 	return forms
 }
 
-// Values returns the values of a flag that takes one of several, "" for others.
+// Values returns the permitted values of a flag; "" if any value is.
 func (f completedFlag) Values() string {
 	if f.IsBool() {
 		return ""

@@ -16,7 +16,7 @@ const envLoadDrivers = "OTOGRAPH_LOAD_DRIVERS"
 
 // driverFault loads the drivers of devices in another process, because a fault
 // in a driver's thread ends the process and cannot be caught. It returns an
-// error for such a crash; then this process loads none of them.
+// error for such a crash; then this process loads no drivers.
 func driverFault(ctx context.Context, d device) error {
 	if d == recognizers.DeviceCPU || !whispercpp.HasPlugin() {
 		return nil
@@ -26,7 +26,7 @@ func driverFault(ctx context.Context, d device) error {
 		return nil //nolint:nilerr // then the driver is trusted
 	}
 	child := exec.CommandContext(ctx, program)                                 //nolint:gosec // our own program
-	child.Env = append(os.Environ(), envLoadDrivers+"=1", "GOTRACEBACK=crash") // a fault ends it by its signal
+	child.Env = append(os.Environ(), envLoadDrivers+"=1", "GOTRACEBACK=crash") // so that a fault ends the process by its signal
 	exit := (*exec.ExitError)(nil)
 	if !errors.As(child.Run(), &exit) || crashSignal(exit) == 0 {
 		return nil

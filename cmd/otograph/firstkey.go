@@ -17,7 +17,6 @@ import (
 	"github.com/otograph/otograph/web"
 )
 
-// firstBalance is the balance of the account that a first start creates.
 const firstBalance = 1000 * billing.Unit
 
 //go:embed firstkey.txt

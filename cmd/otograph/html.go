@@ -70,7 +70,8 @@ func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name s
 }
 
 // encodeOpus returns a recording as mono Opus in Ogg. The encoder gets decoded
-// samples: its times match the transcript and it reads no untrusted file.
+// samples, so that its times match the transcript and it reads no untrusted
+// file.
 func encodeOpus(ctx context.Context, pcm *audio.PCM) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "ffmpeg", "-nostdin", "-v", "error", "-f", "f32le", "-ar", fmt.Sprint(audio.SampleRate), "-ac", "1", "-i", "pipe:0",
 		"-c:a", "libopus", "-b:a", "24k", "-application", "voip", "-map_metadata", "-1", "-f", "ogg", "pipe:1")

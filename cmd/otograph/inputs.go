@@ -47,7 +47,7 @@ type inputs struct {
 }
 
 // several reports whether results go to a folder, because there are several
-// recordings, or a folder with any number of them.
+// recordings or a folder of recordings.
 func (in *inputs) several() bool { return len(in.files) > 1 || len(in.under) > 0 }
 
 // expandInputs replaces each folder with the recordings in it and below it. An
@@ -94,8 +94,8 @@ func refuseAddress(arg string) error {
 	return nil
 }
 
-// folder adds the recordings of a folder. Their outputs keep its subfolders,
-// and its own name if there are others.
+// folder adds the recordings of a folder. Their outputs keep its subfolders
+// and, with several folders, its name.
 func (in *inputs) folder(dir string, several bool) error {
 	files, others, err := mediafiles.Walk(dir)
 	if err != nil {

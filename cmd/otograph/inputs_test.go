@@ -30,7 +30,7 @@ func TestOutputNames(t *testing.T) {
 		"folder and file": {[]string{"years", "more/2.1 Lesson.m4a"}, []string{"out/2024/rec1.srt", "out/2025/rec1.srt", "out/2.1 Lesson.srt"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := inputs{files: c.args} // of which none exists
+			in := inputs{files: c.args} // no such file exists
 			if name != "the output's" {
 				var err error
 				in, err = expandInputs(c.args)

@@ -38,7 +38,7 @@ type listenCmd struct {
 }
 
 // Run listens until the input ends, or until Ctrl-C, which ends the recording;
-// a second one ends the program.
+// a second Ctrl-C ends the program.
 func (c *listenCmd) Run(ctx context.Context) error {
 	opt, err := c.options()
 	if err != nil {
@@ -76,8 +76,8 @@ func (c *listenCmd) Run(ctx context.Context) error {
 	return c.listen(ctx, s, feed, saved)
 }
 
-// roles returns the roles that a session uses; of the recognizers, one that
-// --asr-language and the set already choose.
+// roles returns the roles that a session uses, with one recognizer only if
+// --asr-language and the set already determine it.
 func (c *listenCmd) roles(set *models.Set, opt otograph.Options) (list []models.Role) {
 	for _, role := range []models.Role{models.RoleVAD, models.RoleEmbedder} {
 		if _, ok := set.Role(role); ok {
@@ -126,16 +126,16 @@ func (c *listenCmd) listen(ctx context.Context, s *live.Session, feed *audio.Fee
 }
 
 // mostBehind is how many seconds a session may be behind before the input
-// waits, unless it is a microphone.
+// waits; a microphone does not wait.
 const mostBehind = 30
 
-// piece is input that has been read, and the error after it.
+// piece is a part of the input and the error after it.
 type piece struct {
 	data []byte
 	err  error
 }
 
-// read writes the input to the session until it ends or ctx does.
+// read writes the input to the session until the input or ctx ends.
 func (c *listenCmd) read(ctx context.Context, s *live.Session, feed *audio.Feed, saved *saved) error {
 	in, err := c.source(ctx)
 	if err != nil {
@@ -232,7 +232,6 @@ func (c *listenCmd) source(ctx context.Context) (io.ReadCloser, error) {
 	return r, r.cmd.Start()
 }
 
-// microphone returns the default microphone.
 func microphone() string {
 	if os.Getenv("PULSE_SERVER") != "" {
 		return "pulse:default"
@@ -243,7 +242,8 @@ func microphone() string {
 	return "alsa:default"
 }
 
-// program reads the output of a program, whose failure is the error at its end.
+// program reads the output of a program. If the program fails, the end of its
+// output is an error.
 type program struct {
 	io.ReadCloser
 	cmd       *exec.Cmd

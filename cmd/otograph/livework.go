@@ -29,7 +29,6 @@ type liveFlags struct {
 	WyomingAccount string        `default:"local" placeholder:"NAME" group:"Live" help:"Account of the sessions at --wyoming."`
 }
 
-// listenWyoming listens at --wyoming, if live sessions are served.
 func (f *liveFlags) listenWyoming(l *service.Live, served bool) (err error) {
 	switch {
 	case f.Wyoming == "":
@@ -74,7 +73,6 @@ func (c *serveCmd) liveSessions(dir string, work service.Workers) (l service.Liv
 	return l, err
 }
 
-// removeSocket removes the folder of the sessions' socket.
 func (*serveCmd) removeSocket(socket string) {
 	if socket != "" {
 		_ = os.RemoveAll(filepath.Dir(socket))

@@ -134,7 +134,8 @@ func likelyFlag(err error) string {
 	return spec.DidYouMean(name, flags)
 }
 
-// newParser returns the parser of command lines, whose help lists all if set.
+// newParser returns the parser of command lines, whose help lists all commands
+// if all is set.
 func newParser(ctx context.Context, all bool) *kong.Kong {
 	var c cli
 	for _, f := range []*optionFlags{&c.Transcribe.optionFlags, &c.Bench.Run.optionFlags, &c.Bench.Live.optionFlags, &c.Listen.optionFlags} {
@@ -197,7 +198,7 @@ func lateFirstCollection() {
 		return
 	}
 	usual := debug.SetGCPercent(startPercent)
-	type sentinel struct{ _ *byte } // contains a pointer, so that it is not allocated together with others
+	type sentinel struct{ _ *byte } // contains a pointer, so that it is allocated separately
 	runtime.AddCleanup(&sentinel{}, func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
@@ -205,7 +206,7 @@ func lateFirstCollection() {
 var firstCommands = []string{"transcribe", "models", "serve", "work", "bench", "align", "voices", "doctor"}
 
 // helpArgs replaces the words of `otograph help`, with a command or without, by
-// flags. all reports whether the help lists all commands.
+// flags. all reports whether to list all commands.
 func helpArgs(args []string) (flags []string, all bool) {
 	switch {
 	case len(args) == 0:
@@ -218,7 +219,8 @@ func helpArgs(args []string) (flags []string, all bool) {
 	return append(slices.Clone(args[1:]), "--help"), false
 }
 
-// helpPrinter prints help: without a command, the first commands, or all.
+// helpPrinter prints help: without a command, the list of the first or all
+// commands.
 func helpPrinter(all bool) kong.HelpPrinter {
 	return func(options kong.HelpOptions, ctx *kong.Context) error {
 		if all || ctx.Selected() != nil {

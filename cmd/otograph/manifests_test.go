@@ -41,7 +41,7 @@ type probe struct {
 	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
 }
 
-// manifest has what tests read of a Deployment or Job.
+// manifest has the fields of a Deployment or Job that tests read.
 type manifest struct {
 	Kind string
 	Spec struct {

@@ -180,7 +180,6 @@ func (c *modelsListCmd) where() error {
 	})
 }
 
-// location is a file in use.
 type location struct {
 	Role  models.Role
 	Model string
@@ -190,7 +189,6 @@ type location struct {
 	Demo  bool
 }
 
-// locations returns the files that a set uses, by role.
 func locations(set *models.Set) (places []location) {
 	for _, role := range models.Roles() {
 		for _, m := range set.All(role) {

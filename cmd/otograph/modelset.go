@@ -43,7 +43,6 @@ func flagArgs(flags any) (args []string) {
 	return args
 }
 
-// flagName returns the flag of a field.
 func flagName(field string) string {
 	return strings.ToLower(wordBorder.ReplaceAllString(field, "$1-$2"))
 }
@@ -72,7 +71,6 @@ func (f *modelFlags) load() library.Load {
 	return load.OrDefaultDir()
 }
 
-// open opens the set.
 func (f *modelFlags) open() (*models.Set, error) { return f.load().Open() }
 
 // openRecognizer opens the set for a command that transcribes.

@@ -12,9 +12,9 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// TestServesFlagsReachWorkers sets every flag and checks that a worker with the
+// TestWorkersGetServesFlags sets every flag and checks that a worker with the
 // resulting command line has the same values.
-func TestServesFlagsReachWorkers(t *testing.T) {
+func TestWorkersGetServesFlags(t *testing.T) {
 	type passedOn struct {
 		modelFlags
 		servedModelFlags

@@ -41,8 +41,8 @@ func (f *inboundFlags) inbound(c *service.Config, address string) {
 	}
 }
 
-// frontShare is the share of the memory that a server may use before its
-// garbage collector works harder. The rest is for the workers and the system.
+// frontShare is the share of the memory for a server's heap, above which
+// garbage is collected more often. The rest is for the workers and the system.
 const frontShare = 0.5
 
 // limitMemory keeps the Go heap within the machine's or the container's memory.
@@ -74,7 +74,6 @@ func listen(address string) (net.Listener, error) {
 	return net.Listen("unix", path)
 }
 
-// fetchFlags limits the downloads of audio.
 type fetchFlags struct {
 	Fetches           int           `default:"32" placeholder:"N" group:"Network" help:"Maximum number of parallel audio downloads; 0 leaves downloads to other servers."`
 	FetchesPerAccount int           `default:"4" placeholder:"N" group:"Network" help:"Maximum number of parallel audio downloads per account."`

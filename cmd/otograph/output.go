@@ -62,7 +62,6 @@ func redraw(w io.Writer, line string) { fmt.Fprint(w, "\r\x1b[K", cleanLine(line
 // printJSON prints a value in writeJSON's format.
 func printJSON(v any) error { return writeJSON(cleanJSON(os.Stdout), v) }
 
-// writeJSON writes a value as indented JSON.
 func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -107,7 +106,6 @@ func newTable(w io.Writer, header ...string) table {
 	return t
 }
 
-// row adds a row of cells.
 func (t table) row(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, cell := range cells {
@@ -128,7 +126,7 @@ func printList[T any](asJSON bool, list []T, header []string, row func(table, T)
 	return t.flush()
 }
 
-// orEmpty returns a list that is [] in JSON, not null, if it has no entries.
+// orEmpty returns a list that JSON shows as [], not null, if it is empty.
 func orEmpty[T any](list []T) []T { return append([]T{}, list...) }
 
 // section begins another table below this one.

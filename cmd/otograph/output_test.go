@@ -16,8 +16,8 @@ import (
 	"github.com/otograph/otograph"
 )
 
-// escapes is a foreign text that retitles a terminal, clears it, and runs from
-// right to left.
+// escapes is a foreign text that retitles a terminal, clears it, and reverses
+// the direction of writing.
 const escapes = "\x1b]0;owned\x07\u009b2J\u202etxt\nsecond line\tcolumn"
 
 // TestForeignTextIsCleaned: cells stay on their line, and tables, documents and

@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/billing"
 )
 
-// pricingCmd shows the prices, or changes those with a flag.
+// pricingCmd shows the prices, or changes the prices that flags name.
 type pricingCmd struct {
 	storeFlags
 	Standard      string `placeholder:"PRICE" help:"Standard tier, per hour."`

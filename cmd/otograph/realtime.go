@@ -42,10 +42,9 @@ type realtime struct {
 	turns  map[string]*spec.LiveEvent // the last event of each turn without a text
 	rest   bool                       // the server has answered the commit of Close
 	result otograph.Result
-	done   chan struct{} // closed at its end
+	done   chan struct{} // closed when the session ends
 }
 
-// realtimeMessage is a message of the server.
 type realtimeMessage struct {
 	Type       string                          `json:"type"`
 	Item       string                          `json:"item_id"`
@@ -94,7 +93,7 @@ func openRealtime(ctx context.Context, address, key string, language *string) (_
 }
 
 // receive returns the server's next message. Errors end the session, except
-// OpenAI's for the commit of a buffer without sound.
+// OpenAI's error for the commit of an empty buffer.
 func (r *realtime) receive() (m realtimeMessage, err error) {
 	if err = wsjson.Read(r.ctx, r.conn, &m); err != nil {
 		err = cmp.Or(context.Cause(r.ctx), fmt.Errorf("the session ended early: %w", err))
@@ -122,7 +121,7 @@ func (r *realtime) Events() iter.Seq2[spec.LiveEvent, error] {
 		for !r.rest || len(r.turns) > 0 {
 			m, err := r.receive()
 			if err != nil {
-				if len(r.turns) > 0 || !errors.Is(err, errRest) { // some servers answer nothing to the commit of silence
+				if len(r.turns) > 0 || !errors.Is(err, errRest) { // some servers do not answer the commit of silence
 					yield(spec.LiveEvent{}, err)
 				}
 				return
@@ -134,7 +133,8 @@ func (r *realtime) Events() iter.Seq2[spec.LiveEvent, error] {
 	}
 }
 
-// take notes a message in its turn, and returns its event, if it is one.
+// take records a message in its turn, and returns the message's event, if it
+// has one.
 func (r *realtime) take(m realtimeMessage) (e spec.LiveEvent) {
 	r.rest = r.rest || m.Error != nil
 	if m.Item == "" {

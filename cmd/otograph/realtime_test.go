@@ -32,7 +32,7 @@ func (c *realtimeClient) send(messages ...string) {
 	}
 }
 
-// until takes messages until one of a type.
+// until takes messages up to the first one of a type.
 func (c *realtimeClient) until(kind string) map[string]any {
 	for {
 		var m map[string]any
@@ -48,7 +48,8 @@ func (c *realtimeClient) until(kind string) map[string]any {
 	}
 }
 
-// realtimeServer starts a server of one session, after its session.updated.
+// realtimeServer starts a server; answer gets the session after its
+// session.updated.
 func realtimeServer(t *testing.T, session func(c *realtimeClient)) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -115,7 +116,7 @@ func TestRealtime(t *testing.T) {
 			`{"type":"conversation.item.input_audio_transcription.delta","item_id":"a","delta":"Hello"}`)
 		c.until("input_audio_buffer.commit")
 		assert.InDelta(t, 2*realtimeRate, c.took, 400, "a second of 16 bits, less the filter's delay")
-		// The server is late: its own commit comes after the client's.
+		// A slow server sends its own commit after the client's.
 		c.send(stopped, ended, `{"type":"conversation.item.input_audio_transcription.delta","item_id":"a","delta":" you"}`,
 			transcript, `{"type":"input_audio_buffer.committed","item_id":"b"}`,
 			`{"type":"conversation.item.input_audio_transcription.completed","item_id":"b","transcript":"Bye"}`)
@@ -135,7 +136,7 @@ func TestRealtime(t *testing.T) {
 	assert.Equal(t, spec.LiveEvent{Kind: spec.LiveFinal, Utterance: 1, End: 1, Text: "Bye"}, one(7))
 }
 
-// What a server does wrong is the error of the session, by name.
+// The error of the session names the fault of the server.
 func TestRealtimeFailures(t *testing.T) {
 	for name, test := range map[string]struct {
 		after []string // messages after the commit

@@ -11,8 +11,8 @@ import (
 )
 
 // retime sets the times of a script's cues from the times of their words. A cue
-// whose words have no times is shifted like the cue before it (the first ones
-// like the first with times), between its neighbors; lost counts such cues.
+// whose words have no times is shifted like the cue before it (or after it, at
+// the beginning), between its neighbors; lost counts such cues.
 func retime(script *subtitle.Script, words []align.Word, cueOf []int) (lost int) {
 	cues := script.Cues
 	found := make([]bool, len(cues))
@@ -59,11 +59,11 @@ func retime(script *subtitle.Script, words []align.Word, cueOf []int) (lost int)
 // sentencePause is the silence, in seconds, between two words that ends a cue.
 const sentencePause = 0.8
 
-// alignedCues returns cues for the words that were found: for subtitles one per
+// alignedCues returns cues for the words with times: for subtitles one per
 // original cue (cueOf), for a text one per sentence or per part between pauses.
 func alignedCues(words []align.Word, cueOf []int) []subtitle.Cue {
 	var cues []subtitle.Cue
-	last := -1 // the previous word that was found
+	last := -1 // the previous word with a time
 	for i, w := range words {
 		if w.Missing {
 			continue

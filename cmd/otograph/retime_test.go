@@ -9,8 +9,8 @@ import (
 	"github.com/otograph/otograph/subtitle"
 )
 
-// Cues that were not found move with the previous one and never leave the place
-// between their neighbors.
+// Cues without times move with the previous cue and stay between their
+// neighbors.
 func TestRetimeKeepsCuesInOrder(t *testing.T) {
 	s := &subtitle.Script{Cues: []subtitle.ScriptCue{{Start: 1, End: 2}, {Start: 10, End: 12}, {Start: 13, End: 14}, {Start: 14, End: 16}, {Start: 16, End: 17}, {Start: 30, End: 31}}}
 	words := []align.Word{

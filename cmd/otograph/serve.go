@@ -57,7 +57,7 @@ type serveCmd struct {
 // Run serves until it is stopped.
 func (c *serveCmd) Run(ctx context.Context) error {
 	log := newLog(c.LogLevel)
-	if os.Getenv("GOGC") == "" { // a server opens no models: the garbage of requests would accumulate
+	if os.Getenv("GOGC") == "" { // startPercent is for opening models, which a server does not
 		debug.SetGCPercent(100)
 	}
 	limitMemory(log)
@@ -111,7 +111,6 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	return s.Serve(ctx, listener, ops)
 }
 
-// config returns the service configuration of the flags.
 func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) {
 	if err := cmp.Or(notZero("unknown-length", c.UnknownLength), notZero("grace", c.Grace), notZero("stall-timeout", c.StallTimeout)); err != nil {
 		return service.Config{}, &usageError{err}
@@ -138,7 +137,6 @@ func (c *serveCmd) config(dir string, log *slog.Logger) (service.Config, error) 
 	return config, err
 }
 
-// workerProcesses returns the worker processes of the service.
 func (c *serveCmd) workerProcesses(dir string) (w service.Workers, err error) {
 	if w.N = c.workers(); w.N == 0 {
 		return w, nil

@@ -81,8 +81,8 @@ func sizeOfEmbeddings(m *models.Model) (int64, error) {
 	return 0, nil
 }
 
-// choiceFlags configures how long and how many of the folder's recognizers,
-// which a request may name, stay loaded.
+// choiceFlags configures how many recognizers that requests name stay loaded,
+// and how long.
 type choiceFlags struct {
 	KeepModels  time.Duration `default:"10m" placeholder:"DURATION" group:"Models" help:"Unload a recognizer that no task has used for this time; 0: never."`
 	ModelMemory int64         `placeholder:"MB" group:"Models" help:"Bound of a worker's loaded recognizers, by the size of their files; default: half of the machine's or container's memory, divided by the workers."`

@@ -15,7 +15,7 @@ import (
 )
 
 // TestServedModelsAreChecked: the service accepts embedders with 192 numbers or
-// an unknown number, others only with a flag; and it logs the charged tier if
+// an unknown number, and others only with a flag; it logs the charged tier if
 // no optimized model is installed.
 func TestServedModelsAreChecked(t *testing.T) {
 	embedder := func(dims ...any) models.Model {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestOneLinePerSound: a sound detected under several names is one line, the
-// most specific name first. A subclass that is heard for a longer part, and an
+// most specific name first. A subclass that lasts longer than the class, and an
 // unrelated class, get separate lines. The output of a demonstration is marked.
 func TestOneLinePerSound(t *testing.T) {
 	res := &otograph.Result{Ran: otograph.Capabilities{ASR: true, AudioEvents: true}, AudioEvents: []otograph.AudioEvent{

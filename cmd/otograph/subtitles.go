@@ -23,14 +23,12 @@ func (c *transcribeCmd) writeSubtitle(w io.Writer, name string, res *otograph.Re
 	return err
 }
 
-// layoutFlags configures the layout of srt and vtt.
 type layoutFlags struct {
 	Columns int     `default:"42" placeholder:"42" group:"Subtitles" help:"Width of a line in srt and vtt; a Chinese character counts two. From 8."`
 	Lines   int     `default:"2" placeholder:"2" group:"Subtitles" help:"Lines of a cue."`
 	MaxCPS  float64 `name:"max-cps" default:"20" placeholder:"20" group:"Subtitles" help:"Reading speed in characters a second: a cue stays until it is read, where the next one is late enough."`
 }
 
-// layout returns the layout selected by the flags.
 func (f layoutFlags) layout() (subtitle.Options, error) {
 	switch {
 	case f.Columns < 8:
@@ -51,7 +49,6 @@ type subtitleFlags struct {
 	Sounds       bool  `default:"true" negatable:"" group:"Subtitles" help:"Include sounds in subtitles, documents and files for editors."`
 }
 
-// subtitles returns the layout selected by the flags.
 func (f subtitleFlags) subtitles() (subtitle.Options, error) {
 	o, err := f.layout()
 	o.NoSounds = !f.Sounds

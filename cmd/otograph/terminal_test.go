@@ -92,8 +92,8 @@ func FuzzClean(f *testing.F) {
 	})
 }
 
-// TestLogOnATerminal: lines for people, from which nothing reaches the terminal
-// that it would obey.
+// TestLogOnATerminal: lines for people, without control characters of the
+// logged texts.
 func TestLogOnATerminal(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(terminalLog(&out, slog.LevelInfo))

@@ -184,8 +184,8 @@ func (c *transcribeCmd) checkOutput(files []string) error {
 	return nil
 }
 
-// unfinished returns the recordings that --resume leaves: outputs are written
-// completely or not at all.
+// unfinished returns the recordings that lack an output, for --resume: an
+// output that exists is complete.
 func (c *transcribeCmd) unfinished(files []string) (left []string, err error) {
 	if !c.Resume {
 		return files, nil
@@ -262,7 +262,7 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 	return err
 }
 
-// write writes the rendered result to the destination of -o, whole or not.
+// write writes the rendered result to the destination of -o.
 func (c *transcribeCmd) write(ctx context.Context, file, name string, res *otograph.Result, waveform []byte) error {
 	path := c.outputPath(file)
 	var buf bytes.Buffer

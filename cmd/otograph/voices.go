@@ -29,7 +29,6 @@ type registerFlag struct {
 	Voices string `placeholder:"FILE" env:"OTOGRAPH_VOICES" help:"Voice register; default: voices.json next to the user's model folder."`
 }
 
-// path returns the register's file.
 func (f registerFlag) path() (string, error) {
 	if f.Voices != "" {
 		return f.Voices, nil
@@ -41,7 +40,6 @@ func (f registerFlag) path() (string, error) {
 	return filepath.Join(filepath.Dir(dir), "voices.json"), nil
 }
 
-// register reads the register and returns it with its file.
 func (f registerFlag) register() (path string, r *voices.Register, err error) {
 	if path, err = f.path(); err != nil {
 		return "", nil, err

@@ -17,8 +17,8 @@ import (
 	"github.com/otograph/otograph/models/demo"
 )
 
-// TestVoiceOfACutRecording: a voice is taken from the part that is there, the
-// missing part is said, and the recording is read once.
+// TestVoiceOfACutRecording: a voice is computed from the part that exists, a
+// message reports the missing part, and the recording is read once.
 func TestVoiceOfACutRecording(t *testing.T) {
 	if _, err := native.ONNXRuntime(); err != nil {
 		t.Skip(err)
@@ -72,8 +72,8 @@ func outputOf(t *testing.T, stream **os.File, f func()) string {
 	return string(said)
 }
 
-// TestVoiceOfACorrectedSpeaker: a speaker's voice is taken from the stretches in
-// which only that speaker speaks according to the transcript.
+// TestVoiceOfACorrectedSpeaker: a speaker's voice is computed from the
+// stretches in which, by the transcript, no other person speaks.
 func TestVoiceOfACorrectedSpeaker(t *testing.T) {
 	const recording = "../../testdata/demo/short/en_05.flac"
 	transcript := filepath.Join(t.TempDir(), "corrected.json")

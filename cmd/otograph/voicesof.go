@@ -50,7 +50,7 @@ func speakerOf(ctx context.Context, recording, transcript, speaker string) (otog
 	return audio.Raw(samples, audio.SampleRate, 1), nil
 }
 
-// alone returns the parts of a speaker's turns in which no other turn is. The
+// alone returns the parts of a speaker's turns outside all other turns. The
 // turns are ordered by start.
 func alone(turns []otograph.Turn, speaker string) (own []otograph.Turn) {
 	for _, t := range turns {

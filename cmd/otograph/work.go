@@ -84,7 +84,7 @@ func (c *workCmd) Run(ctx context.Context) error {
 	err = service.Work(ctx, config)
 	switch {
 	case errors.Is(err, service.ErrHung):
-		// A native call will never return: exit without waiting for it.
+		// A native call hangs: exit without waiting for it.
 		log.Error("a native call did not return", "error", err)
 		os.Exit(exitFailed)
 	case err != nil && service.ExitCode(err) != exitFailed:

@@ -36,8 +36,8 @@ type Embedder struct {
 var _ diarize.Embedder = (*Embedder)(nil)
 
 // OpenEmbedder opens a speaker network, as returned by library.OpenFile,
-// library.OpenDir and demo.Models. Errors name the file and its role, the
-// expected and the found value.
+// library.OpenDir and demo.Models. Errors name the file, its role, the expected
+// and the actual value.
 func OpenEmbedder(model *models.Model, opt Options) (*Embedder, error) {
 	src, err := ort.SourceOf(model, model.Main())
 	if err != nil {
@@ -114,7 +114,7 @@ func (m *Embedder) SameSpeaker() float64 { return m.model.SameSpeaker }
 // the model states none.
 func (m *Embedder) Cosines() (one, two float64) { return m.model.OneVoice, m.model.TwoVoices }
 
-// PLDA returns the analysis that the model brings, nil if it brings none.
+// PLDA returns the model's analysis, nil if it has none.
 func (m *Embedder) PLDA() *diarize.PLDA { return m.plda }
 
 // Close frees the network after the calls in progress; it may be called more

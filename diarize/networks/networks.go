@@ -1,9 +1,9 @@
 // Package networks runs the published networks of package diarize through ONNX
 // Runtime: speaker networks (ECAPA-TDNN and its relatives: the contracts of
 // wespeaker, 3D-Speaker, NeMo (TitaNet) and speechbrain, each with the features
-// of its training), and speaker segmentation networks (pyannote/segmentation-3.0
-// and its relatives, as k2-fsa publishes them for ONNX), which hear who speaks
-// when within ten seconds, with overlaps.
+// of its training), and speaker segmentation networks
+// (pyannote/segmentation-3.0 and its relatives, as k2-fsa publishes them for
+// ONNX), which detect who speaks when within ten seconds, with overlaps.
 package networks
 
 import (

@@ -45,11 +45,11 @@ type Segmenter struct {
 
 var _ diarize.Segmenter = (*Segmenter)(nil)
 
-// OpenSegmenter opens a segmentation network, as returned by library.OpenFile and
-// library.OpenDir: waveform [N,1,samples] at 16 kHz → [N,frames,classes],
+// OpenSegmenter opens a segmentation network, as returned by library.OpenFile
+// and library.OpenDir: waveform [N,1,samples] at 16 kHz → [N,frames,classes],
 // log-probabilities of the powerset classes (no one, each speaker, each pair …)
-// or probabilities of the speakers. Errors name the file and its role, the
-// expected and the found value.
+// or probabilities of the speakers. Errors name the file, its role, the
+// expected and the actual value.
 func OpenSegmenter(model *models.Model, opt Options) (*Segmenter, error) {
 	src, err := ort.SourceOf(model, model.Main())
 	if err != nil {
@@ -174,8 +174,8 @@ func (m *Segmenter) Close() error { return m.session.Close() }
 
 // Segment implements diarize.Segmenter. A window shorter than Window is
 // repeated to fill the network's input; its frames end with the window. Padding
-// with silence would distort networks that normalize over the window:
-// demo-segmenter then takes most of one voice for two.
+// with silence would distort networks that normalize over the window: with
+// padding, demo-segmenter takes most of one voice for two.
 func (m *Segmenter) Segment(ctx context.Context, pcm *audio.PCM, windows []audio.Span) ([]diarize.Activity, error) {
 	for i, w := range windows {
 		if w.Start < 0 || w.End > pcm.Len() || w.Len() <= 0 || w.Len() > m.window {

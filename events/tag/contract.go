@@ -34,7 +34,7 @@ var scoreNames = []string{"clipwise_output", "scores", "prob", "probs", "logits"
 // demand holds a contract's requirements of a graph's inputs and outputs.
 type demand struct {
 	want    string    // in words
-	shapes  [][]int64 // that the float32 input may have; -1 where any size will do
+	shapes  [][]int64 // that the float32 input may have; -1 accepts any size
 	length  int       // the dimension, counted from the last, that a file may fix to a number of samples or frames; 0 for none
 	lengths bool      // the inputs are x and x_lens, the frame counts
 	single  bool      // batches of one only

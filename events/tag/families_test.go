@@ -149,7 +149,7 @@ func sherpaTags(t *testing.T, dir, kind string, windows [][]float32) [][]float32
 func TestFamilies(t *testing.T) {
 	for _, test := range []struct {
 		name, kind string
-		// near is the permitted distance from sherpa-onnx's scores: it
+		// near is the permitted distance from sherpa-onnx's scores: sherpa-onnx
 		// approximates CED's spectrum, half a hop off, with another window and
 		// mel scale.
 		near float64

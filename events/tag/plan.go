@@ -80,7 +80,7 @@ func newPlan(l layout, rate int) plan {
 	switch l.contract {
 	case models.ContractYAMNet:
 		if l.fixed > 0 {
-			// The input has a fixed length: that many patches per call.
+			// The input's fixed length determines the patches per call.
 			p.batch = max(1, (l.fixed-patchSamples)/patchHop+1)
 			p.exact = l.fixed
 		}

@@ -94,7 +94,8 @@ func openSource(model ort.Source, opt config) (*Model, error) {
 	return m, nil
 }
 
-// sampleRate returns a network's rate in Hz; stated is 0 if none is stated.
+// sampleRate returns a network's rate in Hz; stated is the file's rate, 0
+// without one.
 func (l layout) sampleRate(stated int) (int, error) {
 	rate := audio.SampleRate
 	if l.contract == models.ContractPANNs {
@@ -111,8 +112,9 @@ func (l layout) sampleRate(stated int) (int, error) {
 	return rate, nil
 }
 
-// tryOut runs the network on noise: it may not take its contract's input, and
-// without a final sigmoid some of its hundreds of scores are outside [0,1].
+// tryOut runs the network on noise, to find out whether it takes its contract's
+// input, and whether it lacks a final sigmoid: then some of its hundreds of
+// scores are outside [0,1].
 func (m *Model) tryOut() error {
 	noise := make([]float32, m.plan.samples(1))
 	seed := uint32(1)

@@ -31,7 +31,6 @@ func whisperFolder(source string) string {
 	return ""
 }
 
-// convertedFile returns the name of a converted model's file.
 func convertedFile(name string) string { return fmt.Sprintf("ggml-%s.bin", name) }
 
 // convert converts a folder's Whisper model to a ggml file and imports it.

@@ -146,7 +146,6 @@ func wrongRole(file string, role models.Role, found *models.Recognized) error {
 		models.ErrBroken, file, role, strings.Join(models.ContractsOf(role), " or "), found.Role, found.Contract, found.Signature)
 }
 
-// open opens the models of a manifest.
 func (m *manifest) open(dir string) (*models.Set, error) {
 	set := &models.Set{Name: cmp.Or(m.Name, filepath.Base(dir))}
 	for _, role := range models.Roles() {

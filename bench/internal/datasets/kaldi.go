@@ -52,7 +52,7 @@ func loadKaldi(dir string) ([]Item, error) {
 		if path == "" || strings.HasSuffix(path, "|") {
 			return nil, fmt.Errorf("%w: %s: %s: expected a path, got %q: commands are not run", ErrManifest, kaldiRecordings, recording, path)
 		}
-		if it.Path = path; !filepath.IsAbs(path) { // relative to Kaldi's working directory, or moved with the folder
+		if it.Path = path; !filepath.IsAbs(path) { // relative to Kaldi's working directory or the moved folder
 			if beside := within(dir, path); exists(beside) || !exists(path) {
 				it.Path = beside
 			}

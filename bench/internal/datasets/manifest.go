@@ -322,7 +322,7 @@ func (l manifestLine) item(dir string) (Item, error) {
 	return it, err
 }
 
-// turns returns the turns in a part, in its times.
+// turns returns the turns in a part, in times from the part's start.
 func (p *Part) turns(list []SpeakerTurn) []SpeakerTurn {
 	if p == nil {
 		return list
@@ -336,7 +336,7 @@ func (p *Part) turns(list []SpeakerTurn) []SpeakerTurn {
 	return out
 }
 
-// spans returns times in a part, in its times.
+// spans returns the spans in a part, in times from the part's start.
 func (p *Part) spans(list [][2]float64) (out [][2]float64) {
 	if p == nil {
 		return list

@@ -49,7 +49,7 @@ func Turns(rows []Row) (turns []SpeakerTurn, err error) {
 // loadRTTM reads the turns of one recording.
 func loadRTTM(path, recording string) ([]SpeakerTurn, error) {
 	turns, err := loadRows("rttm", path, recording, 1, Turns)
-	return append([]SpeakerTurn{}, turns...), err // not nil: no speakers, as opposed to unknown ones
+	return append([]SpeakerTurn{}, turns...), err // not nil: no speakers, as opposed to unknown speakers
 }
 
 // loadRows reads the lines of one recording in a file of a format, in which the
@@ -105,8 +105,8 @@ func ByName(rows []Row, column int) Named {
 	return n
 }
 
-// Of returns the lines of a recording or, if it is alone, all lines that share
-// another name.
+// Of returns the lines of a recording. If the manifest has no other recording,
+// lines that share any one name are its lines.
 func (n Named) Of(recording string, alone bool) (rows []Row) {
 	for _, name := range NamesOf(recording) {
 		rows = append(rows, n[name]...)

@@ -119,7 +119,7 @@ func readObjects(text string) (lines []numberedLine, err error) {
 		_, _ = dec.Token() // the bracket
 	}
 	for {
-		rest := strings.TrimLeft(text[dec.InputOffset():], ", \t\r\n") // from the object on
+		rest := strings.TrimLeft(text[dec.InputOffset():], ", \t\r\n") // the text from the object on
 		l := numberedLine{number: 1 + strings.Count(text[:len(text)-len(rest)], "\n")}
 		if rest == "" && !list || list && !dec.More() {
 			break

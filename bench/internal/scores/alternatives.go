@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// alternatives lists the texts of which a reference accepts one.
+// alternatives lists texts; a reference accepts any one of them.
 type alternatives []string
 
 // parseAlternatives reads a reference with NIST's marks: "{ a / b c / @ }" are
-// alternatives, where @ is the empty one, and "(uh)" may be absent. inside
+// alternatives, where @ is the empty text, and "(uh)" may be absent. inside
 // reports that the last alternatives have no end.
 func parseAlternatives(text string) (list []alternatives, inside bool) {
 	for _, word := range strings.Fields(text) {
@@ -50,8 +50,8 @@ func WithoutMarks(text string) (string, error) {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " "), nil
 }
 
-// path is the cheapest way to a column of an alignment, and the alternatives on
-// it, the last one first.
+// path is the cheapest way to a column of an alignment, and the alternatives
+// that it takes, the last one first.
 type path struct {
 	cost   int
 	chosen *chosen
@@ -62,8 +62,8 @@ type chosen struct {
 	before *chosen
 }
 
-// Resolve chooses among NIST's alternatives in a reference, as sclite does: the
-// hypothesis has the fewest errors with them. units splits a text.
+// Resolve chooses among NIST's alternatives in a reference, as sclite does,
+// those with which the hypothesis has the fewest errors. units splits a text.
 func Resolve(reference, hypothesis string, units func(string) []string) string {
 	hyp := units(hypothesis)
 	row := make([]path, len(hyp)+1)

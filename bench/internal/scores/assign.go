@@ -9,11 +9,11 @@ import (
 // costs is least (Crouse, On implementing 2D rectangular assignment algorithms,
 // 2016). Every row of cost has the given number of columns. Assign returns the
 // column of each row, −1 for a row without one. Of several best assignments it
-// returns that chosen by SciPy's linear_sum_assignment.
+// returns the one that SciPy's linear_sum_assignment chooses.
 func Assign(cost [][]float64, columns int) []int {
 	rows := len(cost)
 	out := slices.Repeat([]int{-1}, rows)
-	if columns < rows { // the rows are placed one by one, so there must not be more of them
+	if columns < rows { // the algorithm places row by row, so there must not be more rows than columns
 		turned := make([][]float64, columns)
 		for c := range turned {
 			turned[c] = make([]float64, rows)

@@ -46,8 +46,9 @@ func replaceWord(s, literal, by string, left bool) string {
 	return replaceMatches(s, find, left, func(string, []int) string { return by })
 }
 
-// replaceMatches replaces the matches of find, as of a regular expression, that
-// end at a word border and, with left, begin at one.
+// replaceMatches replaces the matches that find returns, in the form of a
+// regular expression's, if they end at a word border and, with left, begin at
+// one.
 func replaceMatches(s string, find func(s string) []int, left bool, replace func(s string, match []int) string) string {
 	var b strings.Builder
 	done := 0

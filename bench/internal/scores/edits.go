@@ -48,7 +48,7 @@ const (
 // the reference, of the hypothesis), change is 1 if the last units differ.
 type rule func(cost, diag, above, left, change int) step
 
-// jiwerRule makes rapidfuzz's choice, which jiwer counts by.
+// jiwerRule breaks ties as rapidfuzz does, so that counts equal jiwer's.
 func jiwerRule(cost, diag, above, left, _ int) step {
 	switch {
 	case cost == above+1:
@@ -59,7 +59,7 @@ func jiwerRule(cost, diag, above, left, _ int) step {
 	return diagonal
 }
 
-// kaldiRule makes kaldialign's choice, which MeetEval counts by.
+// kaldiRule breaks ties as kaldialign does, so that counts equal MeetEval's.
 func kaldiRule(_, diag, above, left, change int) step {
 	switch {
 	case diag+change < min(above, left)+1:

@@ -40,7 +40,7 @@ var (
 )
 
 //go:embed contractions.txt
-var contractionList string // word or end, short, long, and the only list if not both
+var contractionList string // lines "word" or "end", short form, long form, name of the only list
 
 // contractions returns the short forms in the order of their replacement, for
 // whisper-normalizer ("whisper") or the leaderboard of 2026 ("leaderboard"),

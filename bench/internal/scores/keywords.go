@@ -14,13 +14,15 @@ func (f Counts) Add(o Counts) Counts {
 	return Counts{f.Hits + o.Hits, f.Misses + o.Misses, f.FalseAlarms + o.FalseAlarms}
 }
 
-// Precision returns the correct share of the spotted occurrences, 1 if none.
+// Precision returns the correct share of the spotted occurrences; 1 without
+// any.
 func (f Counts) Precision() float64 { return Share(f.Hits, f.Hits+f.FalseAlarms) }
 
-// Recall returns the spotted share of the reference's occurrences, 1 if none.
+// Recall returns the spotted share of the reference's occurrences; 1 without
+// any.
 func (f Counts) Recall() float64 { return Share(f.Hits, f.Hits+f.Misses) }
 
-// F1 returns the harmonic mean of precision and recall, 1 if there is nothing.
+// F1 returns the harmonic mean of precision and recall; 1 without occurrences.
 func (f Counts) F1() float64 { return Share(2*f.Hits, 2*f.Hits+f.Misses+f.FalseAlarms) }
 
 // Share returns part / whole, 1 if whole is 0.

@@ -24,7 +24,6 @@ func sorted(segments []Segment) []Segment {
 	return segments
 }
 
-// word is a word with its time.
 type word struct {
 	id         int
 	start, end float64
@@ -158,7 +157,7 @@ func timedCount(ref, hyp []word) Errors {
 }
 
 // inOrder reports whether words begin one after the other and not before 0.
-// MeetEval only skips distant cells if they do.
+// Only then does MeetEval skip distant cells.
 func inOrder(words []word) bool {
 	last := 0.0
 	for _, w := range words {
@@ -173,7 +172,7 @@ func inOrder(words []word) bool {
 // timedAlignment is shared by the rows of a time-constrained alignment.
 type timedAlignment struct {
 	ref, hyp []word
-	first    int     // the first column that is not over yet
+	first    int     // the first column whose word has not ended
 	latest   float64 // the latest end of the reference so far
 	prune    bool
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // meeting is a case of testdata/meetings.py with the figures of MeetEval and
-// jiwer: errors, length, substitutions, deletions, insertions, and further ones
-// for scores that match speakers.
+// jiwer: errors, length, substitutions, deletions, insertions, and further
+// figures for scores that match speakers.
 type meeting struct {
 	Reference, Hypothesis []spoken
 	Want                  map[string][]int
@@ -61,8 +61,8 @@ func (m meeting) figures(score string) []int {
 	return nil
 }
 
-// compare compares our figures with the cases' and returns the number of equal
-// ones by score.
+// compare compares our figures with the cases' and counts the equal figures by
+// score.
 func compare(t *testing.T, cases io.Reader) map[string]int {
 	t.Helper()
 	agree := map[string]int{}

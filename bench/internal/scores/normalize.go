@@ -25,8 +25,7 @@ type Normalizer struct {
 // normalizers holds all normalizers of FindNormalizer. Whisper's rules are from
 // the Python package whisper-normalizer, which are OpenAI's with four more
 // contractions. The rules of the Open ASR Leaderboard are as of 2026-08; its
-// table of spellings of names is not public domain knowledge but a list of that
-// project, and is omitted.
+// table of spellings of names is omitted.
 var normalizers = []Normalizer{
 	{"none", "1", func(s string) string { return s }, func(s string) string { return s }},
 	{"basic", "whisper-normalizer 0.1.15", basic, basic},
@@ -124,7 +123,8 @@ func foldLetters(s string) string {
 var (
 	// variants writes letters of Arabic, Persian and Urdu alike.
 	variants = strings.NewReplacer("ي", "ی", "ى", "ی", "ك", "ک", "ة", "ه", "ہ", "ه", "ھ", "ه")
-	// prefixed and suffixed match affixes of Persian behind and before a space.
+	// prefixed and suffixed match Persian prefixes before a space and suffixes
+	// after a space.
 	prefixed = regexp.MustCompile(`(^| )(ن?می) +`)
 	suffixed = regexp.MustCompile(` +(هایی?|ها|تر|ترین)( |$)`)
 )

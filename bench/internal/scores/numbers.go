@@ -294,7 +294,7 @@ func (r *reader) add(v *big.Int) {
 }
 
 // digit reads a number below twenty. It is appended to a number below twenty
-// and to one that is not an integer; there it replaces the zero of a ten.
+// and to a number that is not an integer, where it replaces the zero of a ten.
 func (r *reader) digit(v *big.Int) {
 	switch before := r.kind(r.at - 1); {
 	case r.none():

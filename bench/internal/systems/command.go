@@ -45,13 +45,12 @@ func Command(line string, limit time.Duration) (Engine, error) {
 func (c *command) Identity() string { return fmt.Sprintf("%q", c.words) }
 
 var (
-	// shellWord matches a word with parts in quotation marks, or a mark that
-	// is not closed.
+	// shellWord matches a word with parts in quotation marks, or a quotation
+	// mark that is not closed.
 	shellWord = regexp.MustCompile(`(?:[^\s'"]|'[^']*'|"[^"]*")+|['"]`)
 	quoted    = regexp.MustCompile(`'([^']*)'|"([^"]*)"`)
 )
 
-// split splits a command line into words.
 func split(line string) (words []string, err error) {
 	for _, word := range shellWord.FindAllString(line, -1) {
 		if word == "'" || word == `"` {
@@ -91,8 +90,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Start runs the program on a second of silence and returns the cost of that,
-// which is starting it and loading its model; nil if it fails.
+// Start runs the program on a second of silence and returns the cost of this
+// run: of starting the program and loading its model; nil if it fails.
 func (c *command) Start(ctx context.Context) *Cost {
 	dir, err := os.MkdirTemp("", "otograph-bench-*")
 	if err != nil {

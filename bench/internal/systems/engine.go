@@ -15,7 +15,8 @@ import (
 // Engine is a recognizer other than Otograph's.
 type Engine interface {
 	// Transcribe returns a recording's result and its cost; the result's Ran
-	// states the filled fields. An error is the recognizer's, not the run's.
+	// states the filled fields. An error concerns the recognizer and does not
+	// end the run.
 	Transcribe(ctx context.Context, item datasets.Item) (*otograph.Result, Cost, error)
 	// Identity identifies the recognizer, so that an interrupted run only
 	// continues with the same one.

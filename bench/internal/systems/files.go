@@ -28,7 +28,7 @@ type files struct {
 	rows  map[string][]document // of a file, by the recordings' names without extension
 	lines map[string]string     // of a file with one line per recording
 	named *namedLines           // of an RTTM, CTM or STM file
-	alone map[string]string     // by the name of a part, the name of its file, of which the manifest has no other part
+	alone map[string]string     // the file's name by the name of a part, if the manifest has no other part of the file
 }
 
 // References opens transcripts like Files. It returns a function that returns

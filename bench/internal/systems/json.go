@@ -44,7 +44,6 @@ type document struct {
 	End     *float64 `json:"end_time"`
 }
 
-// segment is a sentence in JSON.
 type segment struct {
 	Start   float64    `json:"start"`
 	End     float64    `json:"end"`
@@ -165,7 +164,6 @@ func span(start, end float64) (from, to float64) {
 	return from, min(max(end, from), maxSeconds)
 }
 
-// result converts a document to a result.
 func (d document) result() (*otograph.Result, error) {
 	res := &otograph.Result{AudioDuration: max(d.Duration, 0), Language: cmp.Or(d.Language, d.Lang+d.Result.Language)}
 	for _, t := range d.Turns {
@@ -204,7 +202,6 @@ func (d document) result() (*otograph.Result, error) {
 	return finish(res), nil
 }
 
-// timed returns the words that have times.
 func timed(words []jsonWord) (out []otograph.Word) {
 	for _, w := range words {
 		if w.Start == nil || w.End == nil {

@@ -23,7 +23,7 @@ func ignored(text string) bool {
 	return strings.EqualFold(text, "IGNORE_TIME_SEGMENT_IN_SCORING")
 }
 
-// takeMarks removes the marks of NIST's formats from a transcript, with
+// takeMarks removes the marks of NIST's formats from a transcript, and also
 // segments that are not scored and all alternatives but the first.
 func takeMarks(res *otograph.Result) (marks Marks, err error) {
 	var raw []string
@@ -53,7 +53,7 @@ func takeMarks(res *otograph.Result) (marks Marks, err error) {
 type namedLines struct {
 	read  func(rows []datasets.Row) *otograph.Result
 	words bool // the format has words
-	alone bool // the file is of one recording, which may have another name in it
+	alone bool // the file is of one recording, whose name in the file may differ
 	rows  datasets.Named
 }
 

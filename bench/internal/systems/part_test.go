@@ -12,7 +12,7 @@ import (
 )
 
 // TestPartsOfTranscripts: a part of a recording gets the row with its offset,
-// and an only part the row of the file.
+// and the only part of a file the row of the file.
 func TestPartsOfTranscripts(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "rows.jsonl")

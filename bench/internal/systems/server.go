@@ -45,11 +45,12 @@ type server struct {
 	next time.Time // of the next request
 }
 
-// Server returns an Engine for the server at an address: of its interface
-// ("http://host:8000/v1"), or of an endpoint ("http://host:8080/inference").
-// The address's query parameters are sent as form fields ("?model=large-v3").
-// key is sent as a bearer token unless it is empty. Each response may take at
-// most limit; perMinute, if positive, limits the number of requests per minute.
+// Server returns an Engine for the server at an address: the address of its
+// interface ("http://host:8000/v1") or of an endpoint
+// ("http://host:8080/inference"). The address's query parameters are sent as
+// form fields ("?model=large-v3"). key is sent as a bearer token unless it is
+// empty. Each response may take at most limit; perMinute, if positive, limits
+// the number of requests per minute.
 func Server(address, key string, limit time.Duration, perMinute int) (Engine, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -63,7 +63,7 @@ func Refine(pcm *audio.PCM, words []Spoken, speech []audio.Span) {
 }
 
 // begin returns a word's start border, no earlier than from. fire is the frame
-// of its first token, near the distance from the previous word's last token.
+// of its first token, near is the distance from the previous word's last token.
 func begin(net *wordtimes.BorderNet, sound *wordtimes.BorderSound, letters *wordtimes.Letters, fire, near, from int, fresh bool) int {
 	var scores [wordtimes.BorderCount]float64
 	lag := net.Lag[0]

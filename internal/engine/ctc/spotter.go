@@ -26,10 +26,11 @@ const (
 	// them out of sounds that are too short.
 	leastEvidence = 0.5
 	leastRows     = 0.4
-	// leastLetters is the minimum number of letters in a word; shorter ones are
-	// found where they are not spoken.
+	// leastLetters is the minimum number of letters in a word; shorter words
+	// have too many false alarms.
 	leastLetters = 4
-	// signLetters is the letters for which an unspaced character counts.
+	// signLetters is the number of letters for which an unspaced character
+	// counts.
 	signLetters = 3
 )
 
@@ -65,8 +66,8 @@ type Spotted struct {
 	cost    float64 // of a letter
 }
 
-// NewSpotter returns a Spotter for words. It returns nil if none of them is
-// long enough and can be spelled by the vocabulary.
+// NewSpotter returns a Spotter for words. It returns nil if no word is long
+// enough and can be spelled by the vocabulary.
 func NewSpotter(words []string, v *Vocabulary) *Spotter {
 	s := &Spotter{vocab: v, ends: []int{-1}, into: make([][]int32, 1)}
 	t := spotTree{Spotter: s, tree: tree{}, known: map[State]bool{}}
@@ -149,8 +150,8 @@ func (s *Spotter) lead(e State) {
 	s.states = append(s.states, e)
 }
 
-// passage is the best path to a state: the loss of its tokens' posteriors
-// against the best ones, and the row in which it began.
+// passage is the best path to a state: its loss (the log ratio of the best
+// posteriors and its tokens'), and the row in which it began.
 type passage struct {
 	score float64
 	first int

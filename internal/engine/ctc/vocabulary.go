@@ -18,7 +18,8 @@ type Vocabulary struct {
 	// Solid holds the letters and digits of each token, folded.
 	Solid [][]rune
 
-	// tree has the tokens' folded characters; ids end at each of its nodes.
+	// tree has the tokens' folded characters; ids lists the tokens that end at
+	// each of its nodes.
 	tree tree
 	ids  map[int][]int
 	// letters are the characters that at least one token writes.
@@ -33,7 +34,7 @@ type edge struct {
 	letter rune
 }
 
-// child returns the node behind a letter, which it adds if necessary.
+// child returns the node after a letter, and adds it if necessary.
 func (t tree) child(from int, letter rune) int {
 	e := edge{from, letter}
 	if t[e] == 0 {
@@ -63,7 +64,7 @@ func NewVocabulary(texts []string, blank int) *Vocabulary {
 		}
 		if v.Solid[id] == nil {
 			v.Marks = append(v.Marks, id)
-			if string(letters) != "'" { // it also occurs inside words: o'clock
+			if string(letters) != "'" { // an apostrophe also occurs inside words: o'clock
 				continue
 			}
 		}

@@ -12,23 +12,24 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// Recognizers of whole windows may write a sentence once that a recording
-// repeats: an announcement, a jingle, a refrain. Such a copy is recognized by
-// its waveform, which no second utterance has.
+// If a recording repeats a sentence (an announcement, a jingle, a refrain), a
+// recognizer of whole windows may write it only once. Such copies are detected
+// by their waveform, which no second utterance has.
 const (
-	// echoHop is the samples of a frame, echoReach the frames compared on either
-	// side of one, and echoEach the distance of the samples by which lags are
-	// searched; they are then refined to one sample.
+	// echoHop is the number of samples of a frame, and echoReach the number of
+	// frames compared on either side of a frame. Lags are searched in steps of
+	// echoEach samples, and then refined to one sample.
 	echoHop, echoReach, echoEach = audio.SampleRate / 50, 10, 4
 	// leastEcho is the least length and lag of a copy, in frames.
 	leastEcho = 50
-	// echoLikeness is the least correlation of a copy with its original: that
+	// echoLikeness is the least correlation of a copy with its original, as
 	// with noise 6 dB below the speech.
 	echoLikeness = 0.8
 	// echoQuiet is the energy of a pause as a share of the mean.
 	echoQuiet = 0.02
-	// mostLags is the number of lags that are compared before one has copies, the
-	// most likely ones, and leastLag the least correlation of the window at one.
+	// mostLags is the number of lags, the most likely ones, that are compared
+	// until one has copies. leastLag is the least correlation of the window at
+	// such a lag.
 	mostLags, leastLag = 12, 0.04
 )
 
@@ -92,12 +93,12 @@ func Repeat(words []Word, echoes []Echo) []Word {
 // frame after it, and the lag in samples.
 type copied struct{ from, to, lag int }
 
-// Finder finds repeated sound in one window after the other. Its memory of some
-// 20 MB is used again. It is safe for concurrent use.
+// Finder finds repeated sound in one window after the other. It reuses its
+// memory of some 20 MB. It is safe for concurrent use.
 type Finder struct {
 	mu          sync.Mutex
 	samples     []float32
-	sound, left []float64 // the compared sound, and that without copies
+	sound, left []float64 // the compared sound, and the same without copies
 	padded      []float64
 	spectrum    []complex128
 	transform   *fourier.FFT
@@ -163,8 +164,8 @@ func (f *Finder) take(c copied, taken []bool) (list []copied) {
 // sized returns a slice of n values in the memory of s, if that suffices.
 func sized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
-// lowSound returns the sound without its lowest and highest frequencies, so that
-// hum and direct current do not correlate, and noise little.
+// lowSound returns the sound without its lowest and highest frequencies, so
+// that hum and direct current do not correlate, and noise correlates little.
 func (f *Finder) lowSound() []float64 {
 	const mean = audio.SampleRate / 125
 	f.sound = sized(f.sound, max(len(f.samples)-mean, 0)/echoHop*echoHop)
@@ -204,7 +205,8 @@ func (f *Finder) autocorrelation() []float64 {
 	return f.cosines.Transform(power, power)[:n-leastEcho*echoHop/echoEach]
 }
 
-// refined returns the lag next to one at which the sound left correlates most.
+// refined returns the lag near the given one at which the sound left correlates
+// most.
 func (f *Finder) refined(lag int) (best int) {
 	most := math.Inf(-1)
 	for l := lag - echoEach + 1; l < lag+echoEach; l++ {

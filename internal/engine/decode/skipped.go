@@ -10,7 +10,7 @@ import (
 // The paces of speech, in seconds per letter as counted by weight. The 524
 // sentences of the demo models' evaluation recordings have medians of 0.052 to
 // 0.077, by language; the slowest of all has 0.107. A stretch is left without
-// words if words would be e times as slow as pace there.
+// words if its words would be e times as slow as pace.
 const (
 	pace       = 0.075
 	slowPace   = 0.1 // at this pace a text certainly has all its speech
@@ -32,7 +32,7 @@ type Skip struct {
 
 // Skipped returns the stretches of speech between two times of the file
 // (seconds) that the recognized words skip. Recognizers that write one sentence
-// after another sometimes skip one and spread the written sentences over the
+// after another sometimes skip a sentence and spread the written ones over the
 // whole time. Skipped distributes the words in order over the stretches between
 // silences of at least 100 ms, each at a pace as close to the usual one as
 // possible, and returns the stretches of at least a second that are best left
@@ -82,7 +82,7 @@ func Skipped(words []Word, from, to float64, speech []audio.Span) []Skip {
 }
 
 // Brisk reports whether words in the given seconds of speech have the pace of
-// continuous speech, so that none can be missing.
+// continuous speech, so that no word can be missing.
 func Brisk(words []Word, seconds float64) bool {
 	return seconds <= slowPace*weights(words)[len(words)]
 }

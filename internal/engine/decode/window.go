@@ -37,9 +37,10 @@ type PackOptions struct {
 	Cut float64
 	// FreeCut is the pause (s) where a window ends without cost; default 0.8.
 	FreeCut float64
-	// Opening, if positive, ends the first window of speech that fills more than
-	// four at the longest pause between half and all of so many seconds, or else
-	// at the next one, so that its text is early.
+	// Opening, if positive, is the greatest length in seconds of a short first
+	// window, whose text is early, if the speech fills more than four windows.
+	// It ends at its longest pause after half of this length, or else at the
+	// next pause.
 	Opening float64
 }
 
@@ -162,9 +163,9 @@ func opening(units []audio.Span, gap, most, room int) (first int) {
 	return first
 }
 
-// Sample returns the windows to detect a language in: the first one, the middle
-// one and the last one of the speech, as Pack divides it, or the first 30 s of
-// the recording without speech.
+// Sample returns the windows to detect a language in: the first, middle and
+// last window of the speech, as Pack divides it, or the first 30 s of the
+// recording without speech.
 func Sample(speech []audio.Span, pcm *audio.PCM, opt PackOptions) []Window {
 	if len(speech) == 0 {
 		speech = []audio.Span{{End: min(pcm.Len(), 30*audio.SampleRate)}}
@@ -194,7 +195,7 @@ func join(units []audio.Span, gap, start, end int) Window {
 }
 
 // quietest returns the middle of the quietest 60 ms between two samples, in
-// steps of 10 ms; of equal ones the last.
+// steps of 10 ms; of equally quiet places the last.
 func quietest(pcm *audio.PCM, from, to int) int {
 	const hop, frame = audio.SampleRate / 100, 6
 	x := pcm.Samples(from, to)
@@ -257,7 +258,8 @@ func (w Window) Spoken() []audio.Span {
 }
 
 // Time converts seconds of the window to seconds of the file. Times outside
-// yield the window's borders; one between two pieces is the earlier's end.
+// yield the window's borders; a time between two pieces yields the end of the
+// earlier one.
 func (w Window) Time(t float64) float64 {
 	at := t * audio.SampleRate
 	for i, p := range w.Pieces {

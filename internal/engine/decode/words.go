@@ -23,13 +23,13 @@ type Token struct {
 	Time float64
 	// Seek is the start of the token's window in the file (seconds).
 	Seek float64
-	// ID is its number in the recognizer's vocabulary.
+	// ID is the token's number in the recognizer's vocabulary.
 	ID int32
 }
 
 // Word is a word of a transcript before it becomes part of a segment. Its Text
-// has the spaces before it. Its Tokens are the word's and its punctuation's,
-// without one shared with the word before.
+// has the spaces before it. Its Tokens are those of the word and its
+// punctuation, without a token shared with the word before.
 type Word struct {
 	asr.Word
 	// LogProb is the sum over the Tokens tokens.
@@ -41,8 +41,8 @@ type Word struct {
 	// Temperature is the decoding temperature of the word's window, and Seek
 	// the window's start in the file (seconds).
 	Temperature, Seek float64
-	// First and Last are the tokens in which its letters begin and end, as
-	// indices into Words' argument, without separate punctuation.
+	// First and Last are the tokens in which the word's letters begin and end,
+	// as indices into Words' argument, without separate punctuation.
 	First, Last int
 	// Language is the code of the language that the window was decoded in.
 	Language string

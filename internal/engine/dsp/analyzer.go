@@ -102,7 +102,7 @@ func (e edge) fold(j, n int) int {
 	if n == 1 {
 		return 0
 	}
-	repeated := 0 // samples at the ends that are mirrored themselves
+	repeated := 0 // samples at the ends that are also mirrored
 	if e == edgeMirror {
 		repeated = 1
 	}

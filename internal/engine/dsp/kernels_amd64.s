@@ -2,8 +2,8 @@
 
 #include "textflag.h"
 
-// The loops below are those of fft.go and kernels.go on eight float32 lanes;
-// AVX2 and FMA are checked before any of them is called.
+// The loops of fft.go and kernels.go on eight float32 lanes; AVX2 and FMA are
+// checked before any of them is called.
 
 // func radix4AVX(xr, xi, yr, yi, tw *float32, m, s int)
 // s is a multiple of 8.

@@ -5,7 +5,7 @@ import "math"
 // Window names an analysis window.
 type Window int
 
-// The windows of the recipes: symmetric ones divide by N-1, others by N.
+// The windows of the recipes: symmetric windows divide by N-1, others by N.
 const (
 	WindowPovey           Window = iota // Kaldi's (0.5-0.5cos)^0.85, symmetric
 	WindowHamming                       // 0.54-0.46cos, symmetric

@@ -29,7 +29,7 @@ func start() error {
 	if environment.ready {
 		return nil
 	}
-	if !onnx.IsInitialized() { // other code of this program may use the same module
+	if !onnx.IsInitialized() { // other code of the program may have initialized the module
 		path, err := native.ONNXRuntime()
 		if err != nil {
 			return err

@@ -35,7 +35,7 @@ import (
 const bigBlock = 2 << 20
 
 // flattenHeap keeps the C library's heap from growing with the length of a
-// recording. glibc raises its threshold for such blocks to 32 MB as soon as one
+// recording. glibc raises its threshold for big blocks to 32 MB as soon as one
 // is freed, and creates eight heaps per core, so memory freed by models stays
 // resident. For measurements see docs/measurements/costs.md.
 func flattenHeap() {
@@ -44,7 +44,7 @@ func flattenHeap() {
 
 // TrimHeap returns the free memory of the C library's heap to the system.
 // Closed models leave blocks between small ones in use, and glibc returns only
-// the end of a heap: opened and closed 40 times, the demo models left 235 MB.
+// the end of a heap: after 40 openings, the demo models left 235 MB.
 func TrimHeap() { C.og_trim_heap() }
 
 // blocks are memory of the C library's heap, which returns to the system when

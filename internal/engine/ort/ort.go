@@ -1,10 +1,11 @@
 // Package ort runs models with ONNX Runtime. No other package calls it.
 //
-// ONNX Runtime is opened at run time (package internal/system/native finds it) with
-// the first model; if it is missing, the error wraps native.ErrMissing. The
-// process has one environment, which is never closed. Every session computes on
-// the calling thread unless Options.Threads requests more, uses neither
-// spinning threads nor a memory arena, and writes nothing to the terminal.
+// ONNX Runtime is opened at run time (package internal/system/native finds it)
+// with the first model; if it is missing, the error wraps native.ErrMissing.
+// The process has one environment, which is never closed. Every session
+// computes on the calling thread unless Options.Threads requests more threads,
+// uses neither spinning threads nor a memory arena, and writes nothing to the
+// terminal.
 //
 // Go code checks a model's bytes before ONNX Runtime reads them ([Inspect]), so
 // that a file that is not a model, is truncated, or refers to files outside its

@@ -44,7 +44,7 @@ func (b *blocks) prepared(src Source, opt Options) (Source, error) {
 		return src, nil
 	}
 	if h, err := onnxfile.Read(bytes.NewReader(data), int64(len(data))); err != nil || len(h.External) > 0 {
-		return src, nil // Inspect reports what is wrong
+		return src, nil // Inspect reports the fault
 	}
 	var changed []byte
 	if opt.Rebuild != nil {

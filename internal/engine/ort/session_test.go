@@ -88,7 +88,7 @@ func TestRunFromFileWithExternalData(t *testing.T) {
 }
 
 // TestTypes runs every supported type, as a vector and as a scalar that
-// multiplies it. An output that is a scalar cannot be read.
+// multiplies it. A scalar output cannot be read.
 func TestTypes(t *testing.T) {
 	g := onnxfile.NewGraph()
 	types := map[string]onnxfile.Type{"f32": onnxfile.Float32, "i64": onnxfile.Int64, "i32": onnxfile.Int32}
@@ -204,7 +204,7 @@ func TestRuntimeErrors(t *testing.T) {
 }
 
 // slow returns a model that multiplies by a matrix many times: it takes seconds
-// for 512 rows, no time for one.
+// for 512 rows, no time for one row.
 func slow() []byte {
 	const n = 512
 	g := onnxfile.NewGraph()

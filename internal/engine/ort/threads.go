@@ -69,7 +69,7 @@ submit:
 }
 
 // Close ends the threads after the running calls; it may be called more than
-// once. No Do may be waiting or follow.
+// once, but neither during a Do nor before one.
 func (c *WorkerPool) Close() {
 	c.once.Do(func() { close(c.jobs) })
 	c.done.Wait()

@@ -25,7 +25,7 @@ func (t *Tensor) value(pin *runtime.Pinner) (onnx.Value, error) {
 	return nil, fmt.Errorf("tensors of type %s are not supported", t.typ)
 }
 
-// pinned returns a native value; one of rank 0 owns its single element.
+// pinned returns a native value; a value of rank 0 owns its single element.
 func pinned[T onnx.TensorData](pin *runtime.Pinner, shape []int64, data []T) (onnx.Value, error) {
 	if len(shape) == 0 {
 		return onnx.NewScalar(data[0])

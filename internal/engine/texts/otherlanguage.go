@@ -24,7 +24,6 @@ const (
 // UnknownLanguage is the language of a text in a foreign script (ISO 639-2).
 const UnknownLanguage = "und"
 
-// shareCharacters are the languages that share Chinese characters.
 var shareCharacters = []string{"zh", "yue", "ja"}
 
 // OtherLanguage returns the language (ISO 639-1) of a text that is certainly

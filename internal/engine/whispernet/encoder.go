@@ -6,7 +6,6 @@ package whispernet
 // together: few enough to stay in the CPU's cache between layers.
 const encoderRows = 96
 
-// encoderScratch is the memory of one pass of the encoder.
 type encoderScratch struct {
 	x, qkv  memory[float32]
 	workers []encoderWorker

@@ -76,7 +76,6 @@ func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
 	return out
 }
 
-// tokensOf returns the tokens of words from … to−1.
 func tokensOf(s asr.Segment, from, to int) []int32 {
 	first, n := 0, 0
 	for i, w := range s.Words[:to] {
@@ -123,7 +122,6 @@ func runEnd(speakers []int, from int) int {
 	return to
 }
 
-// endsSentence reports whether a sentence ends with word i.
 func endsSentence(words []asr.Word, i int) bool {
 	next := ""
 	if i+1 < len(words) {

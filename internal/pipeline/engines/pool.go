@@ -65,7 +65,6 @@ func size(m *models.Model) (n int64) {
 	return n
 }
 
-// slot returns the slot of a model.
 func (p *pool) slot(m *models.Model) *slot {
 	key := string(m.Role) + " " + cmp.Or(m.Main().Path, m.Name)
 	if p.slots[key] == nil {
@@ -166,7 +165,6 @@ func (p *pool) free(s *slot) {
 	p.log.Debug("a model was unloaded", "model", s.model.Name, "error", err)
 }
 
-// end ends a lease.
 func (p *pool) end(l *lease) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

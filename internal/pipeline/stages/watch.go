@@ -97,7 +97,6 @@ func Cause(err error) error {
 	return err
 }
 
-// working calls Working, if it is not nil.
 func (s *Stages) working() {
 	if s.Working != nil {
 		s.Working()

@@ -204,7 +204,6 @@ func (t *tokens) setKey(key []byte) error {
 	return nil
 }
 
-// claims are the claims of a token.
 type claims struct {
 	Account     string `json:"account"`
 	PasswordSet int64  `json:"password_set"` // microseconds since 1970: a token is valid until the password changes

@@ -37,7 +37,6 @@ func (s *Server) erased(w http.ResponseWriter, r *request, id, message string, p
 	return respond(w, out, err)
 }
 
-// deleteTask is DELETE /tasks/:id.
 func (s *Server) deleteTask(w http.ResponseWriter, r *request, id string) error {
 	return s.erased(w, r, id, "the task was deleted", s.cfg.Tasks.Delete, s.cfg.Erasure.Task)
 }

@@ -19,7 +19,6 @@ type hookRecord struct {
 	Secret    string  `json:"secret,omitempty"`
 }
 
-// writeHook responds with the account's hook.
 func (s *Server) writeHook(w http.ResponseWriter, r *request, status int, secret string) error {
 	h, err := s.cfg.Tasks.Outbox().Hook(r.Context(), r.who.Account)
 	if err != nil {

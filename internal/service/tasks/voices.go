@@ -84,7 +84,6 @@ func (s *Owners) uncorrected(ctx context.Context, account string, r *Result, spe
 	return fmt.Errorf("%w: corrections changed which sentences are of %s: add the voice from the recording, with otograph voices add --of %[2]s --transcript and the corrected result", ErrNoVector, spec.Shorten(speaker))
 }
 
-// turnsOf returns the turns of a speaker.
 func turnsOf(turns []spec.Turn, speaker string) []spec.Turn {
 	return slices.DeleteFunc(slices.Clone(turns), func(t spec.Turn) bool { return t.Speaker != speaker })
 }

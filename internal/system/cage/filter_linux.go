@@ -83,7 +83,6 @@ const (
 	missing = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
-// program returns the filter.
 func program(script bool) []unix.SockFilter {
 	action := uint32(unix.SECCOMP_RET_ERRNO)
 	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action))); errno != 0 {

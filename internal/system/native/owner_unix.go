@@ -7,7 +7,6 @@ import (
 	"syscall"
 )
 
-// ownerOf returns the owner of a file.
 func ownerOf(info os.FileInfo) (user int, ok bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

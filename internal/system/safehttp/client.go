@@ -190,7 +190,6 @@ func (c *Client) parse(raw string) (*target, error) {
 	return t, nil
 }
 
-// redirections are the statuses of redirects.
 var redirections = []int{
 	http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
 }

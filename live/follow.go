@@ -163,7 +163,6 @@ func (s *Session) take(segments []vad.Segment) {
 	}
 }
 
-// begin starts an utterance.
 func (s *Session) begin(start int) {
 	s.current = &utterance{id: s.count, start: start, after: s.stopped}
 	s.count++

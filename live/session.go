@@ -186,7 +186,6 @@ func (s *Session) Write(samples []float32) error {
 	return nil
 }
 
-// check validates the silence.
 func (o *Options) check() error {
 	if !(o.Silence >= 0.1 && o.Silence <= 10 || o.Silence == 0) {
 		return &spec.OptionError{Field: "silence", Reason: fmt.Sprintf("must be 0.1 to 10 seconds, got %v", o.Silence)}
@@ -222,7 +221,6 @@ func (s *Session) Change(opt Options) error {
 	return nil
 }
 
-// mark is a Commit or Discard.
 type mark struct {
 	position int
 	drop     bool
@@ -315,7 +313,6 @@ func (s *Session) Behind() float64 {
 	return float64(s.tape.Len()-at) / audio.SampleRate
 }
 
-// fail ends the session with an error.
 func (s *Session) fail(err error) {
 	if s.ctx.Err() != nil {
 		err = context.Cause(s.ctx)

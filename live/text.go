@@ -117,7 +117,6 @@ func (s *Session) show(u *utterance, text string, speech audio.Span, resting boo
 	s.emit(Event{Kind: spec.LivePartial, Utterance: u.id, Start: start, End: end, Text: next})
 }
 
-// joined returns the text of sentences.
 func joined(list []asr.Segment) (text string) {
 	for _, seg := range list {
 		text += spec.Separated(text, seg.Text)

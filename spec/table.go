@@ -112,7 +112,6 @@ func readRow(f reflect.StructField) (Option, error) {
 	return row, err
 }
 
-// kinds are the kinds of pointers to values.
 var kinds = map[reflect.Kind]Kind{reflect.Bool: KindBool, reflect.Int: KindInt, reflect.Float64: KindFloat, reflect.String: KindString}
 
 func kindOf(t reflect.Type) (Kind, error) {

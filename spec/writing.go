@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 )
 
-// unspaced lists the scripts written without spaces between words.
 var unspaced = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
 }

@@ -171,7 +171,6 @@ func setTimes(atoms []atom, at []int, c Cue) {
 
 func within(t float64, c Cue) float64 { return min(max(cleanTime(t), c.Start), c.End) }
 
-// join writes atoms as one line.
 func join(atoms []atom) string {
 	var b strings.Builder
 	for i, a := range atoms {

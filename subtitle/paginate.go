@@ -152,7 +152,6 @@ func (t typesetter) wrap(atoms []atom, lead int) []string {
 	return best
 }
 
-// total returns the width of the atoms on one line.
 func total(atoms []atom) int {
 	n := 0
 	for i, a := range atoms {

@@ -54,7 +54,6 @@ func ParseScript(data []byte) (*Script, error) {
 	return &p.out, nil
 }
 
-// scriptParser reads a script line by line.
 type scriptParser struct {
 	lines []string
 	at    int // index of the next line

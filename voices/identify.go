@@ -45,7 +45,6 @@ const (
 	leastSuggested = 0.2
 )
 
-// person is a known voice of one model.
 type person struct {
 	name string
 	mean []float32   // of the recordings' vectors, unit length

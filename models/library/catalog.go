@@ -52,7 +52,6 @@ func packageNames(packages []pythonPackage) []string {
 	return names
 }
 
-// pythonPackage is a package of the Python registry.
 type pythonPackage struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`

@@ -107,10 +107,8 @@ type origin struct {
 	unpacked bool   // dir holds the files of an archive
 }
 
-// takes reports whether the options allow a model of a role.
 func (o *ImportOptions) takes(role models.Role) bool { return o.Role == "" || o.Role == role }
 
-// check validates the options of an import.
 func (o *ImportOptions) check() error {
 	if types := []Type{"", ggmlfile.F16, ggmlfile.Q8_0, ggmlfile.Q5_0}; !slices.Contains(types, o.Type) {
 		return fmt.Errorf("%w: type: expected f16, q8_0 or q5_0, found %q", models.ErrBroken, o.Type)

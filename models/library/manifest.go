@@ -45,7 +45,6 @@ type manifest struct {
 	Roles map[string]oneOrMany[entry] `json:"roles"`
 }
 
-// entry is one model of a manifest.
 type entry struct {
 	models.Model // its properties
 	// File is short for Files with only a "model".

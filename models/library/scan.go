@@ -110,7 +110,6 @@ func unique(entries []entry) {
 	}
 }
 
-// candidate is one recognized file of a folder.
 type candidate struct {
 	name  string
 	found *models.Recognized
@@ -195,7 +194,6 @@ func quantized(name string) bool {
 	return strings.Contains(name, "int8") || strings.Contains(name, "quant")
 }
 
-// precisions lists the precision marks of file names.
 var precisions = []string{"int8", "quint8", "uint8", "quant", "quantized", "fp16", "fp32"}
 
 // stem returns a file name without its extension and precision mark.

@@ -26,8 +26,9 @@ var (
 	constructors = map[string]func(m *models.Model, o Options) (asr.Transcriber, error){}
 )
 
-// Register sets the constructor of models with the given contracts. A package
-// that replaces another's constructor imports it, to register later.
+// Register sets the constructor of models with the given contracts. To replace
+// the constructor of another package, import that package, so that it registers
+// first.
 func Register[T asr.Transcriber](open func(m *models.Model, o Options) (T, error), contracts ...string) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -43,7 +44,8 @@ func Register[T asr.Transcriber](open func(m *models.Model, o Options) (T, error
 }
 
 // Open opens a model with the constructor of its contract. Without a contract
-// it takes one of the role's: recognizers check the contract in the file.
+// it takes any constructor of the role, because recognizers check the contract
+// in the file.
 func Open(m *models.Model, o Options) (asr.Transcriber, error) {
 	contract := m.Contract
 	if all := models.ContractsOf(m.Role); contract == "" && len(all) > 0 {

@@ -9,12 +9,12 @@ import (
 )
 
 // A text's language is judged by its script, its function words and the
-// trigrams of whatlanggo. Trigrams alone are unreliable for a single sentence: of held-out English,
-// French and Spanish sentences of 12 letters and more, 1 % look like another
-// language. Where one of the two languages has no list of function words,
-// trigrams decide alone from leastLetters letters on. A text in a script that
-// is not the language's counts from leastForeign letters on, and its language
-// is named from leastNamed letters on.
+// trigrams of whatlanggo. Trigrams alone are unreliable for a single sentence:
+// of held-out English, French and Spanish sentences of 12 letters and more, 1 %
+// look like another language. Where one of the two languages has no list of
+// function words, trigrams decide alone from leastLetters letters on. Letters
+// of a script that the language does not use decide from leastForeign letters
+// on; their language is determined from leastNamed letters on.
 const (
 	leastLetters = 50
 	leastNamed   = 12
@@ -27,7 +27,8 @@ const UnknownLanguage = "und"
 var shareCharacters = []string{"zh", "yue", "ja"}
 
 // OtherLanguage returns the language (ISO 639-1) of a text that is certainly
-// not in the given one, else "". among are the possible languages; none is all.
+// not in the given one, else "". among are the possible languages; empty means
+// all.
 func OtherLanguage(text, language string, among []string) string {
 	letters := 0
 	for _, r := range text {
@@ -40,7 +41,7 @@ func OtherLanguage(text, language string, among []string) string {
 		return ""
 	}
 	allowed := map[whatlanggo.Lang]bool{own: true}
-	// The one permitted language is detected unless the script differs.
+	// With one permitted language, it is the answer unless the script differs.
 	native := whatlanggo.DetectWithOptions(text, whatlanggo.Options{Whitelist: allowed}).Lang == own
 	for _, code := range among {
 		if l, ok := profiles()[code]; ok {

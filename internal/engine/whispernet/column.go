@@ -4,7 +4,7 @@ package whispernet
 type Column struct {
 	Window *Window
 	// Row is the cache row of the column's keys and values at its position;
-	// columns of the same window and position have different rows.
+	// columns with the same window and position have different rows.
 	Row int
 	// Position is the index of the token in its text.
 	Position int

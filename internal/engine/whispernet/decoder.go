@@ -45,8 +45,8 @@ func (d *Decoder) Free() {
 // Step runs one decoder pass over columns of any windows, at any positions. A
 // column also attends to earlier positions of the same pass: a prompt is a pass
 // with a column for each of its tokens, all in row 0. A column's results do not
-// depend on the other columns of the pass, but a text of a window that is in none
-// of its columns is forgotten.
+// depend on the other columns of the pass, but of a window in the pass, only
+// texts with a column in the pass are kept in the cache.
 func (d *Decoder) Step(columns []Column, stop *Stop) (err error) {
 	defer caught(&err)
 	if len(columns) == 0 {
@@ -66,7 +66,8 @@ func (d *Decoder) Step(columns []Column, stop *Stop) (err error) {
 	return nil
 }
 
-// linear multiplies the first m rows of x by w; the threads share its panels.
+// linear multiplies the first m rows of x by w; the threads share the panels of
+// w.
 func (d *Decoder) linear(w *matrix, x []float32, m int, t target) {
 	a := operand{x: x, stride: w.k, m: m, eight: &d.eight}
 	d.m.prepare(w, &a)

@@ -46,8 +46,8 @@ func (m *Model) takeScratch(threads int) *encoderScratch {
 	return s
 }
 
-// giveScratch keeps the memory of a pass for another one. The model keeps as
-// many as passes are still running, but always one.
+// giveScratch keeps the memory of a pass for another pass. The model keeps the
+// memory of as many passes as are still running, but always of one.
 func (m *Model) giveScratch(s *encoderScratch) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,7 +60,6 @@ func (m *Model) giveScratch(s *encoderScratch) {
 	}
 }
 
-// pass is one run of the encoder.
 type pass struct {
 	*Model
 	*encoderScratch
@@ -70,13 +69,13 @@ type pass struct {
 	layout
 }
 
-// layout is the positions of the encoder that are computed: the first ones all,
-// then one of several in the silence after a short sound. Such a position counts
-// as several in every attention, so that the network gets the 30 s that it was
-// trained on, at a part of their cost.
+// layout is the positions of the encoder that are computed: all at the
+// beginning, then one of several in the silence after a short sound. Such a
+// position counts as several in every attention, so that the network gets the
+// 30 s that it was trained on, at a part of the cost.
 type layout struct {
 	n       int // positions that are computed
-	dense   int // the first of them
+	dense   int // the first positions, which are all computed
 	several int
 }
 
@@ -101,7 +100,7 @@ func (l layout) positions(all []float32, d int, out []float32) []float32 {
 }
 
 // each calls the pool's each and skips the remaining parts once the pass is
-// stopped; its results are then not used.
+// stopped, whose results are then not used.
 func (p *pass) each(n int, f func(part, worker int)) {
 	p.pool.each(n, func(part, worker int) {
 		if !p.stop.Stopped() {
@@ -138,8 +137,8 @@ func (p *pass) convolve(features []float32) {
 	convolve(p.conv2, first, frames, d, 2, p.n, p.x.grow(p.n*d), positions)
 }
 
-// attention lets every position attend to all, and writes the result in the
-// place of the queries.
+// attention lets every position attend to all positions, and overwrites the
+// queries with the result.
 func (p *pass) attention(weights, heads int) {
 	d, n := p.d, p.n
 	size := d / heads

@@ -71,12 +71,10 @@ func (f *File) open(m *models.Model, main models.File) (err error) {
 	if f.Checked, err = ggmlfile.Check(file, size, true); err != nil {
 		return err
 	}
-	// Published models take windows of 30 s; models with shorter ones, the demo's,
-	// are packed as in their training.
-	//
-	// The sound before a window's first word and the longest pause in a window,
-	// in seconds: with less, the model loses first words and their capitals.
-	// The values are faster-whisper's.
+	// Published models take windows of 30 s; models with shorter windows, such
+	// as the demo's, are packed as in their training. lead is the sound before
+	// a window's first word and gap the longest pause, in seconds: with less,
+	// the model loses first words and capitals. Both are faster-whisper's.
 	const lead, gap = 0.4, 0.8
 	f.Packing = decode.PackOptions{Max: 30, Lead: lead, MaxGap: gap}
 	if s := m.WindowSeconds; s > 0 && s < 30 {
@@ -86,8 +84,8 @@ func (f *File) open(m *models.Model, main models.File) (err error) {
 	return err
 }
 
-// Path returns a path of the open file for native code: on Linux one that stays
-// this file when another one takes its name.
+// Path returns a path of the open file for native code. On Linux it is still
+// this file after another file takes its name.
 func (f *File) Path() string {
 	path := fmt.Sprintf("/proc/self/fd/%d", f.disk.Fd())
 	if _, err := os.Stat(path); err != nil {
@@ -105,7 +103,7 @@ func (f *File) Close() error {
 }
 
 // languages returns the codes of the languages that a model supports: the given
-// ones, or all that it has a token for.
+// languages, or all for which it has a token.
 func languages(h ggmlfile.Header, given []string) (list []string, err error) {
 	if !h.Multilingual() {
 		return []string{"en"}, nil

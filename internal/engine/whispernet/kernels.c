@@ -41,9 +41,9 @@ static float half_at(const uint8_t *p) {
 	return og_half(h);
 }
 
-/* Blocks of 32 numbers, as in ggml-common.h: a scale, a least value or none,
- * the fifth bits or none, then 4 bits per number: 16 of the first half and 16
- * of the second. */
+/* Blocks of 32 numbers, as in ggml-common.h: a scale, in some types a least
+ * value, in some types the fifth bits, then 4 bits per number, in bytes with a
+ * number of the first and one of the second half. */
 static void dequantize_block(int type, const uint8_t *p, float *out) {
 	float d = half_at(p), least = 0;
 	int five = type == OG_Q5_0 || type == OG_Q5_1, lowest = type == OG_Q4_1 || type == OG_Q5_1;
@@ -233,7 +233,7 @@ static int32_t nearest(float f) {
 	return q - 0x4b400000;
 }
 
-/* The largest distance of n floats from 0: without a sign, their bits have their order. */
+/* The largest magnitude of n floats: without the sign, the bits of floats are ordered as the floats are. */
 static float furthest(const float *x, int n) {
 	int32_t top = 0;
 	float high;
@@ -262,7 +262,7 @@ static void pack_keys_16(const og_kernels *s, const og_attention *a, const float
 	}
 }
 
-/* In each group of nr positions the first half is beside the second, as in a
+/* In each group of nr positions the first half is next to the second, as in a
  * row of weights. */
 static void pack_values_16(const og_kernels *s, const og_attention *a, const float *x, long stride) {
 	int t = a->values.k, d = a->values.n, half = s->nr / 2, deep = (t + s->nr - 1) / s->nr * s->nr;

@@ -175,7 +175,6 @@ func (k kernels) pack(w *matrix, tensorType int32, rows []byte, from, to int) {
 	}
 }
 
-// column reads a column of a matrix.
 func (k kernels) column(w *matrix, column int, out []float32) {
 	C.og_column(k.s, C.int(w.kind), &w.c, C.int(column), address(out))
 }
@@ -258,8 +257,8 @@ func (k kernels) normalize(n *norm, x []float32, m int, y []float32) {
 // attention holds the keys and values of one head.
 type attention struct{ c C.og_attention }
 
-// attentionParts returns the offsets of the parts of a head: keys, values and,
-// for 8-bit or 16-bit numbers, the scales of both; last, the end.
+// attentionParts returns the offsets of the parts of a head: keys, values, the
+// scales of both (for 8-bit or 16-bit numbers), and the end.
 func (k kernels) attentionParts(kind, positions, size int) (at [5]int) {
 	sizes := [4]int{int(C.og_panel_bytes(k.s, C.int(kind), C.int(size), C.int(positions))), int(C.og_panel_bytes(k.s, C.int(kind), C.int(positions), C.int(size)))}
 	switch kind {
@@ -291,7 +290,7 @@ func (k kernels) placeAttention(kind, positions, size int, room []byte) (a atten
 	return a
 }
 
-// thin lets each position from an index on count as several.
+// thin makes each position from an index on count as several.
 func (a *attention) thin(from, several int) {
 	a.c.thin, a.c.weight = C.int(from), C.float(math.Log(float64(several)))
 }

@@ -55,7 +55,7 @@ typedef struct og_attention {
 enum { OG_WIDEST = 256 };
 
 /* Limits of 16-bit numbers, so that the sum of RUN products fits into 32 bits:
- * queries and keys, weights of values, values. */
+ * queries and keys, attention weights, values. */
 enum { RUN = 128, OG_LARGEST_KEY = 4095, OG_LARGEST_WEIGHT = 32767, OG_LARGEST_VALUE = 511 };
 
 /* og_cell is the decoder's cache of a column at one position: for each layer
@@ -90,8 +90,8 @@ typedef struct og_kernels {
 	void (*recall)(const float *q, int d, int heads, const og_cell *cells, int count, long offset, float *scores, float *out);
 	/* y[n] = x[n] as halves. */
 	void (*to_half)(const float *x, long n, uint16_t *y);
-	/* x[n] = log softmax(x[n]); marks is the log of the sum from begin on, best the
-	 * largest value below begin. */
+	/* x[n] = log softmax(x[n]); marks is the log of the total probability from
+	 * begin on, best the largest log probability below begin. */
 	void (*log_softmax)(float *x, int n, int begin, float *marks, float *best);
 } og_kernels;
 

@@ -1,6 +1,6 @@
-/* The kernels in terms of vectors of VL floats; og_kernels states what each
- * computes. kernels_generic.c has the same in plain C, as a reference, and as a
- * fallback for other processors. Included once for each processor, with
+/* The kernels in terms of vectors of VL floats; og_kernels describes each.
+ * kernels_generic.c has the same in plain C, as a reference, and as a fallback
+ * for other processors. Included once for each processor, with
  *   VL          floats in a vector
  *   MR          most rows of a tile of a product
  *   NAME        suffix of all names
@@ -11,8 +11,7 @@
  *   DEEP, OFFSET, ELEMENT as og_kernels has them
  *   load_deep   DEEP 8-bit numbers of each of VL columns, as dot_deep takes them
  *   dot_deep    sums of VL columns += products with the same numbers of a row
- *   dot_pair    the same for two 16-bit numbers; not defined where that is no faster than
- *               floats
+ *   dot_pair    the same for two 16-bit numbers; undefined if floats are as fast
  * already defined. */
 #include <math.h>
 #include <string.h>
@@ -335,8 +334,8 @@ INLINE float highest(const float *x, int n) {
 	return high;
 }
 
-/* x becomes e^(x - its largest), scaled by by if that is not NULL; returns the
- * sum without by. */
+/* x becomes e^(x - max x), times by unless by is NULL; returns the sum without
+ * by. */
 INLINE float exponents(float *x, const float *by, int n) {
 	float high = highest(x, n);
 	vf s = {0};
@@ -418,8 +417,8 @@ INLINE vi weightv(vf x) {
 	return nearestv((vf)((vi)p + ((vi)whole << 23)) * (float)OG_LARGEST_WEIGHT);
 }
 
-/* x becomes e^(x - its largest) as 16-bit numbers in the order of 16-bit
- * values; returns their sum. x has room for whole panels. */
+/* x becomes e^(x - max x) as 16-bit numbers in the order of 16-bit values;
+ * returns their sum. x has room for whole panels. */
 INLINE float exponents_16(float *x, int n) {
 	float high = highest(x, n);
 	vi total = {0};
@@ -490,7 +489,7 @@ static void attend(const float *q, long stride, int m, const og_attention *a, fl
 	}
 }
 
-/* A cell's keys and values are read in order: they are far from the next cell's. */
+/* Cell by cell, because the keys and values of two cells are far apart. */
 static void recall(const float *q, int d, int heads, const og_cell *cells, int count, long offset, float *scores, float *out) {
 	int size = d / heads, whole = size / VL * VL;
 	for (int t = 0; t < count; t++)

@@ -176,7 +176,7 @@ func TestAttend(t *testing.T) {
 	})
 }
 
-// A position that counts as several has the weight of as many equal ones.
+// A position that counts as several has the weight of several equal positions.
 func TestAttendThin(t *testing.T) {
 	eachKernels(t, func(t *testing.T, k kernels) {
 		r := rand.New(rand.NewPCG(9, 10))
@@ -185,7 +185,7 @@ func TestAttendThin(t *testing.T) {
 		q, keys, values := inC(randoms(r, m*size)), inC(randoms(r, all*size)), inC(randoms(r, all*size))
 		out, scores := allocate[float32](m*size), allocate[float32](tileRows*k.padded(all))
 		for _, x := range []*memory[float32]{&keys, &values} {
-			for i := dense; i < all; i++ { // the few, then each of them again
+			for i := dense; i < all; i++ { // the computed positions, then each one repeated
 				copy(x.values[i*size:][:size], x.values[(dense+(i-dense)%few)*size:])
 			}
 		}

@@ -52,8 +52,9 @@ type decoderLayer struct {
 const contextFrames, contextPositions = 3000, 1500
 
 // silencePadding is the silence after a sound that is computed in full, in
-// positions of 20 ms. With no more, as EncodeBriefly has it, Whisper base and the
-// demonstration model tell the languages of 151 recordings as with 30 s.
+// positions of 20 ms. With this silence alone, as EncodeBriefly has it, Whisper
+// base and the demonstration model detect the same languages in 151 recordings
+// as with 30 s.
 const silencePadding = 50
 
 // thinning and briefThinning are the positions of silence of which Encode and
@@ -158,7 +159,6 @@ func (l *loader) tensor(name string) (t ggmlfile.Tensor, ok bool) {
 // tensorTypes lists ggml's numbers of the types that og_dequantize reads.
 var tensorTypes = []int32{0, 1, 2, 3, 6, 7, 8, 10, 11, 12, 13, 14}
 
-// read returns size bytes of the file.
 func (l *loader) read(offset, size int64) memory[byte] {
 	data := allocate[byte](int(size))
 	l.readInto(data.values, offset)
@@ -212,8 +212,8 @@ func (l *loader) encoderLayer(p string) encoderLayer {
 	}
 }
 
-// linear reads the weights of one or more linear layers with the same input
-// side by side; a layer without a bias in the file gets none.
+// linear reads one or more linear layers with the same input into one matrix; a
+// layer without a bias in the file has the bias 0.
 func (l *loader) linear(prefix string, names ...string) *matrix {
 	var parts []ggmlfile.Tensor
 	k, n := 0, 0

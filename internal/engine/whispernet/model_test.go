@@ -327,8 +327,8 @@ func TestIncompleteFile(t *testing.T) {
 	assert.ErrorContains(t, err, last.Name)
 }
 
-// A thin model computes all positions of a sound and a quarter of the silence after
-// it, which stand for all 1,500, at their places.
+// A thin model computes all positions of a sound and a quarter of those of the
+// silence after it, each at its place among the 1,500.
 func TestThin(t *testing.T) {
 	m := testModel(t, 1, "")
 	whole, err := m.Encode(testSound(3), 1, 1, nil)
@@ -362,7 +362,7 @@ func TestThin(t *testing.T) {
 }
 
 // TestEncodeBriefly checks that 30 s of sound are encoded as by Encode, and a
-// short sound at the length of its own with a second of silence.
+// short sound at its own length plus a second of silence.
 func TestEncodeBriefly(t *testing.T) {
 	m := testModel(t, 1, "")
 	const half = contextFrames * hop / 2

@@ -7,7 +7,7 @@ type Options struct {
 	Kernels string
 	// Threads is the number of goroutines that load the model; 0 is one.
 	Threads int
-	// Thin makes Encode compute a quarter of the silence after a short sound, and
-	// count it fourfold: nearly the same text in less time.
+	// Thin makes Encode compute a quarter of the silence after a short sound,
+	// with fourfold weight: nearly the same text in less time.
 	Thin bool
 }

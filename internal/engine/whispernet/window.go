@@ -23,7 +23,7 @@ type Window struct {
 // cacheCell is the cache of a row at a position, empty if no text uses it.
 type cacheCell struct {
 	memory[uint16]
-	pass int // the latest one that used it
+	pass int // the latest pass that used the cell
 }
 
 func headScale(size int) float32 { return float32(1 / math.Sqrt(float64(size))) }
@@ -54,9 +54,10 @@ func (m *Model) EncodeWhole(samples []float32, rows, threads int, stop *Stop) (*
 	return m.encode(samples, m.layoutOf(len(samples), 1), rows, threads, stop)
 }
 
-// EncodeBriefly is like Encode, but computes still less of the silence, or, if the
-// model is not thin, pads with a second of it, although the network was not trained
-// on such short input: for language detection and texts so far, not for final ones.
+// EncodeBriefly is like Encode, but computes still less of the silence, or, if
+// the model is not thin, pads with a second of silence, although the network
+// was not trained on such short input: for language detection and texts so far,
+// not for final texts.
 func (m *Model) EncodeBriefly(samples []float32, threads int, stop *Stop) (*Window, error) {
 	l := m.layoutOf(len(samples), briefThinning)
 	if !m.thin {

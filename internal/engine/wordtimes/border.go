@@ -23,7 +23,7 @@ const (
 	inputs      = poolCount * bankBands
 	hidden      = 48
 	hidden2     = 24
-	letterKinds = 29 // other, a … z, no letter before or after, no word before
+	letterKinds = 29 // other letter, a … z, no letter before or after, no word before
 )
 
 const (
@@ -213,7 +213,6 @@ func (net *BorderNet) Letters(before, word string) (sum Letters) {
 	return sum
 }
 
-// solids returns the letters and digits of a text.
 func solids(text string) []rune {
 	var out []rune
 	for _, r := range text {

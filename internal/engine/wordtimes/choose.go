@@ -7,7 +7,7 @@ import (
 )
 
 // mostHeads is the maximum number of chosen heads, typical of published lists.
-// usualStrain is what durations and skipped speech usually cost a word
+// usualStrain is the usual cost of durations and skipped speech per word
 // (docs/measurements/word-times.md).
 const mostHeads, usualStrain = 8, 0.7
 
@@ -16,7 +16,8 @@ const mostHeads, usualStrain = 8, 0.7
 // heads of the last half of the layers are tried, as Whisper does without a
 // list. scores returns the scores of all heads of a layer, as in Input;
 // in.Scores is not used. Choose returns at most eight pairs of layer and head,
-// best first, or none if no head follows the sound; if ctx ends, its cause.
+// best first, or none if no head follows the sound. If ctx ends, the error is
+// its cause.
 func Choose(ctx context.Context, in Input, layers int, scores func(layer int) ([][][]float32, error)) (pairs [][2]int, err error) {
 	type candidate struct {
 		head [2]int // layer and head

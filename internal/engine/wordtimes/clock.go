@@ -26,9 +26,9 @@ const (
 // clock counts only the frames of speech.
 type clock struct {
 	frames []int // index in the window of each frame of speech
-	begins []int // for each frame of speech, the start of its stretch, by the clock
+	begins []int // for each frame of speech, the clock's time at the start of its stretch
 	ends   []int // and its end
-	at     []int // for each frame of the window, and its end, the speech before it
+	at     []int // for each frame of the window, and for its end, the speech before it
 }
 
 // newClock counts the speech in a window, except slivers and quiet pauses.

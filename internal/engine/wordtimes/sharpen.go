@@ -18,9 +18,9 @@ const leastWord = 2
 // model, and is measured in each window from the audible starts of its words:
 // the lag. A word may start within reach frames of the expected place; early
 // and late are the deviations, and tail limits the cost of great ones. hearing
-// weights the border network against the distance: below 1, because neighboring
-// frames carry the same information. How these numbers were chosen is in
-// docs/measurements/word-times.md.
+// is the weight of the border network relative to the distance: below 1,
+// because neighboring frames carry the same information. How these numbers were
+// chosen is in docs/measurements/word-times.md.
 const (
 	ahead       = 0.17
 	reach       = 30
@@ -58,10 +58,10 @@ const (
 	// character of a script without spaces.
 	leastLetters, digitLetters = 2.0, 4.0
 	// skipCost limits the cost of speech between a pause and the next word;
-	// skipFrames of it cost half.
+	// skipFrames of such speech cost half.
 	skipCost, skipFrames = 10.0, 10.0
-	// apartCost is the cost of a pause of apartFrames right before the last word
-	// of a sentence, if the next sentence follows without one.
+	// apartCost is the cost of a pause of apartFrames right before the last
+	// word of a sentence, if the next sentence follows without a pause.
 	apartCost, apartFrames = 6.0, 50
 	// tooShort is the cost of a word below leastWord: a last resort.
 	tooShort = 100.0
@@ -79,13 +79,13 @@ type sharpener struct {
 	final   []bool    // of words that end a sentence, with no punctuation before them
 	pace    float64   // frames a letter
 	lag     int       // from the jump to the start of a word, in frames
-	middle  []int     // of the places where a word may start, by the clock
+	middle  []int     // of the range of places where a word may start, by the clock
 	cells   []cell    // places of the first word, of the second …
 }
 
 // cell is a place where a word may start.
 type cell struct {
-	score float64 // of the best path to it
+	score float64 // of the best path to this place
 	from  int     // the place of the previous word on that path
 }
 
@@ -113,7 +113,8 @@ func newSharpener(in Input) *sharpener {
 	return s
 }
 
-// countLetters returns how many letters a word is worth in duration.
+// countLetters returns the number of letters as which a word counts in its
+// duration.
 func countLetters(text string) (n float64) {
 	for _, r := range solids(text) {
 		if n++; unicode.IsNumber(r) || spec.Unspaced(r) {
@@ -123,8 +124,9 @@ func countLetters(text string) (n float64) {
 	return max(n, leastLetters)
 }
 
-// jump returns when the word before token t ends by the attention, before the
-// lag, by the clock. The token follows word i-1 or is the first of word i.
+// jump returns the clock's time at which, by the attention and without the lag,
+// the word before token t ends. The token follows word i-1 or is the first of
+// word i.
 func (s *sharpener) jump(begins []int, i, t int) int {
 	at := s.clock.at[min(begins[t]*positionFrames, len(s.clock.at)-1)]
 	if i > 0 && s.in.Words[i-1].Last+1 == t {

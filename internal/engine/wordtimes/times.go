@@ -20,7 +20,7 @@ type Input struct {
 }
 
 // Word is the range of a word's tokens, indices First to Last, without separate
-// punctuation: that attends to the pause beside the word.
+// punctuation, which attends to the pause next to the word.
 type Word struct {
 	Text        string
 	First, Last int

@@ -75,7 +75,7 @@ func (r *recording) head(random *rand.Rand, early float64, behind int) [][]float
 	begins := append(append([]float64(nil), r.starts...), r.end, r.end+0.3)
 	rows := randomScores(random, 1, 2+len(r.words)+1, 1500)[0]
 	for i, row := range rows {
-		word := max(i-1-behind, 0) // the row before a token's reads it
+		word := max(i-1-behind, 0) // the row before a token's row attends to the token
 		if word >= len(begins)-1 {
 			continue // the row of EOT
 		}
@@ -249,8 +249,9 @@ func TestQuietPause(t *testing.T) {
 	assert.InDelta(t, 2.5, times[1].Start, 0.011, "the first word of the next phrase begins after it")
 }
 
-// TestAttentionAheadOfAPause: a word that attention reads before the pause in
-// front of it begins after the pause, where sound would be left to no word.
+// TestAttentionAheadOfAPause: a word whose attention begins before the pause in
+// front of the word starts after the pause, where sound would otherwise belong
+// to no word.
 func TestAttentionAheadOfAPause(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	in := Input{Prefix: 1, Speech: []audio.Span{{Start: second, End: 2 * second}, {Start: 5 * second / 2, End: 7 * second / 2}}}

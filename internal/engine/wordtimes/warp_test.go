@@ -117,7 +117,7 @@ func TestWarpFindsTheBestPath(t *testing.T) {
 		begins := warp(m)
 		require.Len(t, begins, m.rows)
 		assert.Zero(t, begins[0])
-		// a row ends where the next begins, or one before
+		// a row ends where the next begins, or one position before
 		reached := map[int]float64{0: 0}
 		for i := range m.rows {
 			next := map[int]float64{}

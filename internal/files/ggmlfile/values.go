@@ -124,8 +124,8 @@ func appendFives(b []byte, block []float32, d, offset float32) []byte {
 	return append(b, low[:]...)
 }
 
-// Half rounds to the nearest 16-bit float, with ties to even. A number too
-// large becomes the largest 16-bit float.
+// Half rounds to the nearest 16-bit float, with ties to even. A larger number
+// becomes the largest 16-bit float.
 func Half(f float32) uint16 {
 	bits := math.Float32bits(f)
 	sign, size := uint16(bits>>16&0x8000), bits&0x7fffffff

@@ -43,9 +43,9 @@ type Header struct {
 func (h Header) Multilingual() bool { return h.Vocabulary >= 51865 }
 
 // Translates reports whether the model may have been trained to translate into
-// English. English-only models have not. Neither have the turbo and the
-// distilled models, whose decoder was cut to fewer layers than the encoder and
-// then trained without translations.
+// English. English-only models have not. Turbo and distilled models, whose
+// decoder has fewer layers than the encoder, were also trained without
+// translations.
 func (h Header) Translates() bool { return h.Multilingual() && h.TextLayers >= h.AudioLayers }
 
 // Checked is a Whisper file that Check accepted, and its contents. Its reader
@@ -107,8 +107,8 @@ var blocks = map[int32]block{
 // filters, vocabulary and every tensor within the file, and nothing after the
 // last one. It does not read the weights. If whole is set, the mel filters must
 // have [MelBins], and the file must have exactly the tensors that [Tensors]
-// lists. Check's errors name the expected and the actual value; they wrap
-// ErrNotWhisper unless reading failed.
+// lists. Errors name the expected and the actual value; they wrap ErrNotWhisper
+// unless reading failed.
 func Check(file io.ReaderAt, size int64, whole bool) (*Checked, error) {
 	r := reader{weightfile.NewReader(file, size, readAhead)}
 	if size < 4 {
@@ -200,7 +200,6 @@ func (h Header) Check() error {
 	return nil
 }
 
-// vocabulary skips the mel filters and the vocabulary.
 func (w *Checked) vocabulary(r reader, whole bool) error {
 	mels, bins := r.word(), r.word()
 	if r.Err == nil && (mels != w.Mels || bins < 1 || bins > MelBins || whole && bins != MelBins) {
@@ -294,11 +293,10 @@ func (r reader) weights(t *Tensor) error {
 	return r.failure("tensor " + t.Name)
 }
 
-// readAhead is the size of one read: a vocabulary is 50,000 short words, and a
-// system call for each would take longer than the rest of the check.
+// readAhead is the size of one read: a system call for each of the 50,000 short
+// words of a vocabulary would take longer than the rest of the check.
 const readAhead = 16 << 10
 
-// reader reads the parts of a file.
 type reader struct{ *weightfile.Reader }
 
 // failure returns the reader's error, if any, with its part of the file.

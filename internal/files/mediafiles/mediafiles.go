@@ -26,8 +26,8 @@ var Endings = func() map[string][]string {
 	return m
 }()
 
-// Ending returns the ending of a recording's name as written there, or "": in a
-// title, text after the last point belongs to the title.
+// Ending returns the ending of a recording's name, in the case of the name. It
+// returns "" for other text after the last point, which belongs to a title.
 func Ending(name string) string {
 	ending := filepath.Ext(name)
 	for _, list := range Endings {
@@ -46,8 +46,9 @@ func Stem(name string) string { return strings.TrimSuffix(name, Ending(name)) }
 var TextEndings = []string{".txt", ".TXT", ".lab"}
 
 // Walk returns the recordings in a folder and its subfolders, ordered by name,
-// and the other files, including links that lead to no file. It follows links to
-// files, but not links to folders. Hidden files and folders are in neither list.
+// and the other files, including links that lead to no file. It follows links
+// to files, but not links to folders. Hidden files and folders are left out of
+// both.
 func Walk(dir string) (files, others []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// WAVHeader returns the header of a WAV file, mono with 16 bits, at a rate in Hz
-// and with size bytes of samples. Of a file above 4 GB, and of one that is
-// written before its length is known (math.MaxUint32, as in FFmpeg's streams),
-// the sizes are the largest that it can state.
+// WAVHeader returns the header of a WAV file, mono with 16 bits, at a rate in
+// Hz and with size bytes of samples. For a file above 4 GB, or of unknown
+// length (math.MaxUint32, as in FFmpeg's streams), the header's sizes are the
+// largest that it can hold.
 func WAVHeader(rate, size uint32) []byte {
 	const width = 2
 	b := append([]byte("RIFF"), binary.LittleEndian.AppendUint32(nil, 36+min(size, math.MaxUint32-36))...)

@@ -20,8 +20,9 @@ type buffer struct {
 	failed error // of the file
 }
 
-// pageSize is the size of the pieces of a file that are read. Longer bytes are
-// weights, which a header has not: they are not read, and appear as zeros.
+// pageSize is the size of the pieces of a file that are read. Longer byte
+// strings are weights, which a header does not need: they are not read, and
+// appear as zeros.
 const pageSize = 64 << 10
 
 func (b *buffer) at(offset, size int) []byte {

@@ -17,9 +17,9 @@ const (
 
 // Graph builds a small ONNX model: package silero rebuilds a published network
 // with it, and tests make models with given inputs, outputs and metadata. It
-// collects the parts in any order; [Graph.Bytes] writes them. Nodes must be added
-// in the order of their use, as ONNX requires. It checks nothing: ONNX Runtime
-// refuses inconsistent graphs with a message.
+// collects the parts in any order; [Graph.Bytes] writes them. Nodes must be
+// added in the order of their use, as ONNX requires. It does not check the
+// graph: ONNX Runtime refuses an inconsistent one with a message.
 type Graph struct {
 	Opset int64 // of the default domain; DefaultOpset in a new graph
 	IR    int64 // format version
@@ -67,8 +67,9 @@ func (g *Graph) Meta(key, value string) *Graph {
 // Contrib is the domain of ONNX Runtime's own operators.
 const Contrib = "com.microsoft"
 
-// Node adds an operator; Contrib and a point precede the name of one of ONNX
-// Runtime. Inputs and outputs are names; an empty name omits an optional one.
+// Node adds an operator; an operator of ONNX Runtime has the prefix Contrib and
+// a point. Inputs and outputs are names; an empty name omits an optional input
+// or output.
 func (g *Graph) Node(op string, inputs, outputs []string, attrs ...Attr) *Graph {
 	var m message
 	for _, in := range inputs {
@@ -157,7 +158,7 @@ func Ints(shape []int64, v ...int64) Tensor {
 func littleEndian(numbers any) []byte {
 	raw, err := binary.Append(nil, binary.LittleEndian, numbers)
 	if err != nil {
-		panic(err) // impossible: it fails for types without a fixed size
+		panic(err) // impossible: only types without a fixed size fail
 	}
 	return raw
 }
@@ -196,7 +197,7 @@ type Attr struct {
 	write func(m *message)
 }
 
-// Named states a node's name; it is a node's last attribute.
+// Named sets a node's name; it must be the last attribute.
 func Named(name string) Attr { return Attr{name: name} }
 
 // AttrInt returns an integer attribute, such as axis.

@@ -1,8 +1,8 @@
-// Package onnxfile reads and writes ONNX files. It reads the header of one
+// Package onnxfile reads and writes ONNX files. It reads a file's header
 // (inputs, outputs, metadata, external data files) by walking its protobuf,
 // without ONNX Runtime and without loading the weights. It detects a hostile or
-// wrong file before native code sees it. Every count, length and depth in a file
-// is limited.
+// wrong file before native code sees it. Every count, length and depth in a
+// file is limited.
 //
 // Field numbers follow onnx.proto3 of the ONNX project.
 package onnxfile

@@ -13,7 +13,6 @@ type message struct {
 	size  int
 }
 
-// append appends encoded fields.
 func (m *message) append(fields []byte) *message {
 	m.parts = append(m.parts, fields)
 	m.size += len(fields)

@@ -12,7 +12,7 @@ const MaxORTSize = 1 << 30
 const (
 	mostElements = 4 << 20 // of all vectors of tables and strings
 	mostDepth    = 8       // of nested graphs
-	mostAdded    = 1 << 20 // bytes by which twice the file's size may be exceeded
+	mostAdded    = 1 << 20 // bytes by which the result may exceed twice the file's size
 )
 
 // IsORT reports whether bytes begin like a model in ONNX Runtime's format.
@@ -21,8 +21,8 @@ func IsORT(head []byte) bool { return len(head) >= 8 && string(head[4:8]) == "OR
 // FromORT translates a model in ONNX Runtime's own format (.ort, a FlatBuffer)
 // into an ONNX file in a block of alloc. ONNX Runtime then optimizes it as any
 // other model: it computes constant parts once, while it opens the file, and
-// not in every run, as with its own format. The translation also checks the
-// bytes: every offset, count and depth is limited. Errors wrap ErrInvalid.
+// not in every run, as it does with its own format. The translation also checks
+// the bytes: every offset, count and depth is limited. Errors wrap ErrInvalid.
 //
 // The tables follow ort.fbs of the ONNX Runtime project, the fields of messages
 // onnx.proto3 of the ONNX project.
@@ -38,8 +38,8 @@ func translate(b *buffer) (*message, error) {
 	if b.size < 8 || b.size > MaxORTSize || !IsORT(b.at(0, 8)) {
 		return nil, fmt.Errorf("%w in ONNX Runtime's format: expected at most %d bytes with the mark ORTM", ErrInvalid, MaxORTSize)
 	}
-	// Elements take four bytes each, and are read twice at most unless the file
-	// refers to them again and again.
+	// Elements take four bytes each, and are read at most twice unless the file
+	// refers to them repeatedly.
 	b.left = min(b.size, mostElements)
 	session := table{b, b.uint32(0)}
 	model := session.table(1)

@@ -25,7 +25,8 @@ func (v Value) Rank() int {
 	return len(v.Shape)
 }
 
-// Last returns the last dimension's size, or -1 if free, unknown or none.
+// Last returns the last dimension's size, or -1 if it is free or does not
+// exist.
 func (v Value) Last() int64 {
 	if len(v.Shape) == 0 {
 		return -1
@@ -76,8 +77,8 @@ func Find(values []Value, name string) (Value, bool) {
 	return values[i], true
 }
 
-// Elements returns the product of a shape's dimensions, and false if one is
-// negative or the product overflows.
+// Elements returns the product of a shape's dimensions, and false if a
+// dimension is negative or the product overflows.
 func Elements(shape []int64) (int64, bool) {
 	n := int64(1)
 	for _, d := range shape {
@@ -92,7 +93,7 @@ func Elements(shape []int64) (int64, bool) {
 // Type is a tensor's element type, as in ONNX's TensorProto.DataType.
 type Type int32
 
-// The element types with a name; a [Value] has others by number.
+// The element types with a name; a [Value] may have others, by their number.
 const (
 	AnyType  Type = 0 // of a value that is not a tensor
 	Float32  Type = 1
@@ -111,8 +112,8 @@ const (
 	BFloat16 Type = 16
 )
 
-// types holds the names of the types, and the widths of their elements in
-// bytes; 0 if it is not a fixed whole number.
+// types holds each type's name, and the width of an element in bytes; 0 if the
+// width is not a fixed whole number.
 var types = map[Type]struct {
 	name string
 	size int64
@@ -131,7 +132,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type%d", int32(t))
 }
 
-// Size returns an element's width in bytes, or 0 if it has no fixed one.
+// Size returns an element's width in bytes, or 0 if it has no fixed width.
 func (t Type) Size() int64 { return types[t].size }
 
 // tensor holds the properties of a TensorProto.

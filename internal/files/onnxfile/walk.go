@@ -173,7 +173,6 @@ func (w *walk) opset(f field) error {
 	return nil
 }
 
-// pair reads a StringStringEntryProto.
 func (w *walk) pair(f field) (key, value string, err error) {
 	if w.metaBytes += f.size(); w.metaBytes > maxMetaBytes {
 		return "", "", fmt.Errorf("more than %d bytes", maxMetaBytes)
@@ -317,7 +316,6 @@ func (w *walk) attribute(f field, depth int, output string) error {
 	})
 }
 
-// function reads a FunctionProto.
 func (w *walk) function(f field) error {
 	return f.each(func(f field) (err error) {
 		switch f.num {
@@ -348,8 +346,8 @@ func (w *walk) show(t stored) error {
 	return w.visit(t.tensor, t.data)
 }
 
-// sparse checks the two tensors of a SparseTensorProto: values, whose name
-// names the whole, and indices.
+// sparse checks the two tensors of a SparseTensorProto: values, whose name is
+// that of the whole tensor, and indices.
 func (w *walk) sparse(f field) (t stored, err error) {
 	err = f.each(func(f field) (err error) {
 		switch f.num {
@@ -449,7 +447,6 @@ func (w *walk) externalEntry(f field, data *externalData) error {
 	return nil
 }
 
-// valueInfo reads a ValueInfoProto.
 func valueInfo(f field) (p Value, err error) {
 	err = f.each(func(f field) (err error) {
 		switch f.num {

@@ -25,9 +25,9 @@ func Half(h uint16) float32 {
 	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 }
 
-// Parts holds the nodes, as the names of their inputs, and the stored tensors of
-// a model and of the branches of its If nodes, by name. If several have the same
-// name, it holds the first.
+// Parts holds the nodes, as the names of their inputs, and the stored tensors
+// of a model and of the branches of its If nodes, by name. If a name is used
+// twice, it holds the first.
 type Parts struct {
 	Nodes   map[string][]string
 	Tensors map[string]Tensor

@@ -8,8 +8,8 @@ import (
 )
 
 // wire walks protobuf's wire format inside [at, end) of a file. A message is
-// entered by creating a cursor for its range. Thus weights are skipped without
-// reading them, and no length in the file is ever allocated unchecked.
+// entered by creating a cursor for its range. Thus weights are skipped unread,
+// and no length in the file is allocated unchecked.
 type wire struct {
 	src     *window
 	at, end int64
@@ -28,7 +28,7 @@ func newWindow(r io.ReaderAt) *window { return &window{r: r, buf: make([]byte, 8
 
 var errCutOff = errors.New("the file ends in the middle of a field")
 
-// readError marks an error of reading, which says nothing of the content.
+// readError marks an error of reading, as opposed to a fault of the content.
 type readError struct{ error }
 
 func (e readError) Unwrap() error { return e.error }

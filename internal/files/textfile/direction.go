@@ -22,7 +22,7 @@ func RightToLeft(text string) bool {
 }
 
 // Isolate returns a text that keeps the direction of its script after a name or
-// a time: one from right to left is put between U+2067 and U+2069.
+// a time: a right-to-left text is put between U+2067 and U+2069.
 func Isolate(text string) string {
 	if RightToLeft(text) {
 		return "\u2067" + text + "\u2069"
@@ -30,9 +30,9 @@ func Isolate(text string) string {
 	return text
 }
 
-// IsolateLines isolates the lines of a text from right to left, of those without
-// a name before them the ones that begin with another word: players give a line
-// the direction of its first strong character.
+// IsolateLines isolates lines of a right-to-left text: lines after a name, and
+// lines that begin with a word of another direction, because players give a
+// line the direction of its first strong character.
 func IsolateLines(lines []string, named bool) {
 	text := strings.Join(lines, " ")
 	for i, line := range lines {

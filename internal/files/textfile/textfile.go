@@ -1,5 +1,5 @@
 // Package textfile reads text files of other programs: UTF-8 with or without a
-// byte order mark, or UTF-16 with one.
+// byte order mark, or UTF-16 with a byte order mark.
 package textfile
 
 import (

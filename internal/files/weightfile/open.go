@@ -26,7 +26,7 @@ func Open(path string) (*os.File, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if info, err = f.Stat(); err != nil { // of the opened file: the path may name another one now
+	if info, err = f.Stat(); err != nil { // of the opened file, because the path may now name another file
 		f.Close()
 		return nil, 0, err
 	}

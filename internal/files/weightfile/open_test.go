@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOpen checks that no pipe is opened: no process ever writes to it.
+// TestOpen checks that a pipe is not opened: opening one without a writer would
+// block.
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	file, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "pipe")

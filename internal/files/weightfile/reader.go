@@ -11,8 +11,8 @@ import (
 type Reader struct {
 	// At is the position, Size the size of the file in bytes.
 	At, Size int64
-	// Err is the first error. Unread reports that reading failed, so that Err
-	// does not mean that the file is invalid.
+	// Err is the first error. Unread reports that Err is an error of reading,
+	// so that the file may be valid.
 	Err    error
 	Unread bool
 

@@ -30,7 +30,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderFailure has a file that is shorter than its size.
+// TestReaderFailure reads a file that is shorter than its given size.
 func TestReaderFailure(t *testing.T) {
 	r := NewReader(bytes.NewReader([]byte{1}), 8, 0)
 	assert.Zero(t, r.Uint32())

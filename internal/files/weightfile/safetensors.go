@@ -167,7 +167,8 @@ func tensor(dec *json.Decoder) (t Tensor, err error) {
 	return t, nil
 }
 
-// place makes the tensors' offsets the file's and checks that they cover it.
+// place converts the tensors' offsets to offsets in the file, and checks that
+// the tensors cover the data.
 func place(tensors map[string]Tensor, data, size int64) error {
 	inOrder := slices.SortedFunc(maps.Keys(tensors), func(a, b string) int {
 		return cmp.Or(cmp.Compare(tensors[a].At, tensors[b].At), cmp.Compare(tensors[a].Size, tensors[b].Size))

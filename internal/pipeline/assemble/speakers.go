@@ -18,7 +18,7 @@ type spokenSegment struct {
 }
 
 // assignSpeakers assigns each segment the speaker who covers most of it. If the
-// segment has words and the speaker changes inside it, it is split at the word
+// segment has words and the speaker changes inside it, it is split at a word
 // border. A segment outside all turns gets the nearest turn's speaker.
 func assignSpeakers(segments []asr.Segment, turns []diarize.Turn) []spokenSegment {
 	index := newTurnIndex(turns)
@@ -36,9 +36,9 @@ func assignSpeakers(segments []asr.Segment, turns []diarize.Turn) []spokenSegmen
 	return out
 }
 
-// A part of a sentence with another speaker has at least minSplitWords words and
-// minSplitSeconds, unless it is a complete sentence: less is the blurred edge of
-// a turn, and too short to tell a voice.
+// A part of a sentence with another speaker has at least minSplitWords words
+// and minSplitSeconds, unless it is a complete sentence: shorter parts are the
+// blurred edge of a turn, and too short to recognize a voice.
 const (
 	minSplitWords   = 2
 	minSplitSeconds = 0.6
@@ -92,7 +92,8 @@ func tokensOf(s asr.Segment, from, to int) []int32 {
 }
 
 // smooth assigns runs shorter than minSplitWords or minSplitSeconds, unless
-// delimited by sentence ends, to the speaker before (a first run: after) them.
+// delimited by sentence ends, to the speaker before them (a first run: after
+// it).
 func smooth(speakers []int, words []asr.Word, whole int) {
 	for from := 0; from < len(speakers); {
 		to := runEnd(speakers, from)
@@ -113,7 +114,8 @@ func smooth(speakers []int, words []asr.Word, whole int) {
 	}
 }
 
-// runEnd returns the end of the run of words from one on with its speaker.
+// runEnd returns the end of the run of words with the same speaker that begins
+// at word start.
 func runEnd(speakers []int, from int) int {
 	to := from + 1
 	for to < len(speakers) && speakers[to] == speakers[from] {
@@ -179,8 +181,8 @@ func newTurnIndex(turns []diarize.Turn) *turnIndex {
 	return x
 }
 
-// speaker returns the speaker who covers most of start … end (the earlier one
-// of two), otherwise the nearest turn's, otherwise 0.
+// speaker returns the speaker who covers most of start … end (of two, the
+// earlier one), otherwise the speaker of the nearest turn, otherwise 0.
 func (x *turnIndex) speaker(start, end float64) int {
 	first := sort.Search(len(x.turns), func(i int) bool { return x.reaches[i] > start })
 	best, most := -1, 0.0

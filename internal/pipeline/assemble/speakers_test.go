@@ -79,8 +79,8 @@ func TestAssignSpeakersWithoutTurns(t *testing.T) {
 	assert.Equal(t, 0, got[0].speaker)
 }
 
-// TestSliversKeepTheSpeaker: a sliver of a word inside a sentence belongs to the
-// speaker before it; a sliver after a sentence is a text of its own.
+// TestSliversKeepTheSpeaker: a sliver of a word inside a sentence belongs to
+// the speaker before it; a sliver after a sentence is a separate segment.
 func TestSliversKeepTheSpeaker(t *testing.T) {
 	turns := []diarize.Turn{{Start: 0, End: 2, Speaker: 0}, {Start: 3.4, End: 6, Speaker: 1}}
 	for text, want := range map[string]int{"You do keep doing": 0, "You do.": 1} {
@@ -90,7 +90,7 @@ func TestSliversKeepTheSpeaker(t *testing.T) {
 	}
 }
 
-// A long turn that began early still counts if shorter turns lie in between.
+// A long turn that began early is also found behind shorter turns.
 func TestTurnIndexOverlap(t *testing.T) {
 	x := newTurnIndex([]diarize.Turn{{Start: 0, End: 10, Speaker: 1}, {Start: 1, End: 2, Speaker: 0}, {Start: 3, End: 4, Speaker: 0}})
 	assert.Equal(t, 1, x.speaker(5, 6))

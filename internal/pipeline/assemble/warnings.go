@@ -46,8 +46,9 @@ func (p part) missing(o spec.EffectiveOptions) string {
 	return fmt.Sprintf("has no effect without %s (%s)", p.name, p.option)
 }
 
-// effects maps options to the part that they need, and to the reason why they
-// have no effect, "" if they have one; nil means that they always have.
+// effects maps each option to a function that returns the part of the run that
+// it needs and the reason why it has no effect, "" if it has an effect; nil
+// means that it always has.
 var effects = map[string]struct {
 	needs  part
 	effect func(c circumstances) string
@@ -77,7 +78,8 @@ var effects = map[string]struct {
 	"audio_events_classes":             {soundEvents, nil},
 }
 
-// reason returns the reason why an option has no effect, "" if it has one.
+// reason returns the reason why an option has no effect, "" if it has an
+// effect.
 func (c circumstances) reason(name string) string {
 	e, ok := effects[name]
 	if !ok {
@@ -135,8 +137,9 @@ func Warnings(given spec.Options, opt spec.EffectiveOptions, t *stages.Transcrip
 	return list
 }
 
-// ofRecognizer returns an effect that the recognizer decides, if it ran. Its
-// reason also says if the option had an effect in the passages of the cascade.
+// ofRecognizer returns an effect that the recognizer decides, if it ran. The
+// reason also states whether the option had an effect in the cascade's
+// segments.
 func ofRecognizer(effect func(c circumstances) string) func(c circumstances) string {
 	return func(c circumstances) string {
 		if !c.ran {
@@ -221,7 +224,7 @@ func hotwordsEffect(c circumstances) string {
 	return strings.Join(reasons, "; ")
 }
 
-// named quotes the first hotwords of a list, and counts the further ones.
+// named quotes the first hotwords of a list, and counts the others.
 func named(words []string) string {
 	var list []string
 	for _, word := range words[:min(len(words), mostNamed)] {

@@ -24,8 +24,8 @@ var otherValues = map[string]string{
 	"diarize_min_segment_sec": "1", "diarize_single_speaker_threshold": "0.2", "voices": "true", "audio_events_threshold": "0.5", "audio_events_classes": `["Music"]`,
 }
 
-// Every option is either in the table of effects or one of the four that
-// always have an effect, and every row of the table is an option.
+// Every option is either in the table of effects or one of the four options
+// that always have an effect, and every row of the table is an option.
 func TestEffectsCoverTheOptions(t *testing.T) {
 	rows := map[string]bool{"enable_asr": true, "enable_diarize": true, "enable_audio_events": true, "audio_track": true}
 	for name := range effects {
@@ -114,7 +114,7 @@ func TestWarningsOfMissingWords(t *testing.T) {
 }
 
 // TestWarningsOfHotwords: the warning names the hotwords that no recognizer can
-// favor.
+// use.
 func TestWarningsOfHotwords(t *testing.T) {
 	names := []string{"Belvost", `a"b`}
 	many := strings.Split("a b c d e f g h i j k l", " ")
@@ -169,9 +169,8 @@ func TestAudioTracksAreNamed(t *testing.T) {
 	}
 }
 
-// TestWarningsWithCascade: if the optimized tier could not honor an option
-// but the standard tier did when it decoded again, the warning does not say
-// that the option had no effect at all.
+// TestWarningsWithCascade: the warning about an option that only the standard
+// tier honored, in the cascade, does not claim that the option had no effect.
 func TestWarningsWithCascade(t *testing.T) {
 	o := spec.Options{ASRTemperature: new(0.4), InitialPrompt: new("a")}
 	effective, err := o.Effective()

@@ -135,8 +135,8 @@ func named(m models.Model, a spec.Available, optimized []string) spec.NamedModel
 }
 
 // Lease returns the engines of a run, with the recognizer called name in place
-// of the set's; "" keeps the set's. The recognizers of the run stay loaded
-// until End. An unknown name is a *spec.OptionError.
+// of the set's recognizer; "" keeps the latter. The recognizers of the run stay
+// loaded until End. An unknown name is a *spec.OptionError.
 func (e *Engines) Lease(name string) (*Engines, error) {
 	run := *e
 	run.lease = &lease{slots: map[*slot]bool{}}
@@ -219,7 +219,8 @@ func (e *Engines) Open(ctx context.Context, m *models.Model) (asr.Transcriber, e
 	})
 }
 
-// Recognizer opens a tier's model for a language; its first one without.
+// Recognizer opens a tier's model for a language; without a language, the
+// tier's first model.
 func (e *Engines) Recognizer(ctx context.Context, tier spec.Tier, language string) (asr.Transcriber, error) {
 	role := models.RoleStandard
 	if tier == spec.TierOptimized {

@@ -73,9 +73,9 @@ func (p *pool) slot(m *models.Model) *slot {
 	return p.slots[key]
 }
 
-// get returns a recognizer and loads it with open if necessary. It stays loaded
-// until the lease ends; without a lease, until another one needs its room. It
-// stops waiting for room when ctx is done.
+// get returns a recognizer and loads it with open if necessary. The recognizer
+// stays loaded until the lease ends; without a lease, until another recognizer
+// needs its memory. It stops waiting for room when ctx is done.
 func (p *pool) get(ctx context.Context, l *lease, m *models.Model, open func() (asr.Transcriber, error)) (asr.Transcriber, error) {
 	defer context.AfterFunc(ctx, func() {
 		p.mu.Lock()
@@ -104,7 +104,8 @@ func (p *pool) get(ctx context.Context, l *lease, m *models.Model, open func() (
 	}
 }
 
-// holds reports whether the run holds a recognizer, for which others may wait.
+// holds reports whether the run holds a recognizer, for which other runs may
+// wait.
 func (l *lease) holds() bool {
 	for s := range l.slots {
 		if s.value != nil || s.loading {
@@ -114,7 +115,7 @@ func (l *lease) holds() bool {
 	return false
 }
 
-// load loads a recognizer after room has made room for it.
+// load loads a recognizer, for which room has freed memory.
 func (p *pool) load(s *slot, open func() (asr.Transcriber, error)) (value asr.Transcriber, err error) {
 	s.loading = true
 	p.mu.Unlock()
@@ -130,7 +131,8 @@ func (p *pool) load(s *slot, open func() (asr.Transcriber, error)) (value asr.Tr
 }
 
 // room frees idle recognizers, the longest idle ones first, until there is room
-// for another, and reports whether there is. One above the limit must be alone.
+// for another one, and reports whether there is. A recognizer above the limit
+// must be alone.
 func (p *pool) room(s *slot) bool {
 	if p.keep.Memory <= 0 {
 		return true

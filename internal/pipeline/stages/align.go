@@ -80,9 +80,9 @@ func (s *Stages) openAligner(ctx context.Context, m *models.Model) (align.Model,
 	return model, nil
 }
 
-// minTextProbability is the least mean word probability of a text that counts as spoken
-// in the recording. The right text of clean speech has one above 0.8, another
-// text one below 0.1; a text with every other word wrong lies between.
+// minTextProbability is the least mean word probability of a text that counts
+// as spoken in the recording. The right text of clean speech is above 0.8,
+// another text below 0.1; a text with every other word wrong is between.
 const minTextProbability = 0.4
 
 // leastSpoken is the least number of spoken words of a text that is longer than
@@ -93,7 +93,7 @@ const leastSpoken = 3
 // they were aligned with, by the mean probability of the words that the model
 // can spell. A text of only part of the recording also fits, and so does a
 // recording of only part of the text: then only the words in the recording
-// count, and each further word that is spoken counts as one of probability 0.
+// count, and each further spoken word counts as a word of probability 0.
 func Fits(words []align.Word, extra []align.Extra) bool {
 	var sum, all, spoken, outside float64
 	for _, w := range words {

@@ -62,13 +62,13 @@ func doubts(segments []asr.Segment, speech []audio.Span, language string, among 
 
 // languageChecks returns the maximum number of runs of a recording whose
 // language the standard tier may detect: one, and one more for every two
-// minutes of speech, which are four of its longest windows.
+// minutes of speech, which are four windows of 30 s.
 func languageChecks(speech []audio.Span) int { return 1 + int(Seconds(speech)/120) }
 
 // spokenOtherwise drops the runs whose sound is detected to be in their text's
 // language: there the speaker changed the language, and the text is right. It
-// queries the detector about at most may runs and drops the others; it drops
-// all if no detector is there or detects languages. asked counts queries.
+// asks the detector about at most may runs and drops the others; without a
+// language detector it drops all. asked counts the runs.
 func spokenOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *audio.PCM, list []doubt, may int) (kept []doubt, asked int, err error) {
 	for _, d := range list {
 		if d.Language != "" && d.Language != texts.UnknownLanguage {
@@ -94,8 +94,8 @@ func spokenOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *au
 // replace replaces the segments of runs for which again has a better text, and
 // returns the number of replaced runs. A text is better if it is more
 // confident, if one of the two has no confidence, or if only the old one is in
-// an unexpected language. A run keeps its text if the new one extends beyond
-// its speech: words there belong to another run or a segment between.
+// an unexpected language. A run keeps its text if the new text extends beyond
+// the run's speech, because words there belong to another run or segment.
 func replace(segments []asr.Segment, list []doubt, again []asr.Segment, language string, among []string) ([]asr.Segment, int) {
 	var out []asr.Segment
 	at, n := 0, 0

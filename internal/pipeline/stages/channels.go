@@ -67,7 +67,7 @@ func JoinTranscriptions(language Language, list []*Transcription) *Transcription
 	for i, t := range list {
 		all.Transcript.Stats.Add(t.Transcript.Stats)
 		if t.Abilities != nil {
-			all.Abilities = t.Abilities // with these hotwords the same on every side
+			all.Abilities = t.Abilities // the same for all sides, with these hotwords
 			all.Transcript.Ineffective, all.Transcript.Unspelled = t.Transcript.Ineffective, t.Transcript.Unspelled
 		}
 		all.Again = cmp.Or(all.Again, t.Again)

@@ -4,10 +4,10 @@ import (
 	"github.com/otograph/otograph/asr"
 )
 
-// A word is doubtful if neither of two models hears it: the model that times
-// words gives it a probability below minEvidence, and the voice activity
-// detector's probability of silence during it is above mostSilent.
-// TestDoubtfulWords of package stages measures both limits.
+// A word is doubtful if two models contradict it: the model that times words
+// gives it a probability below minEvidence, and the voice activity detector's
+// probability of silence during it is above mostSilent. TestDoubtfulWords of
+// package stages measures both limits.
 const (
 	minEvidence = 0.02
 	mostSilent  = 0.8

@@ -35,7 +35,7 @@ type doubtTrial struct {
 	others []string // recordings without speech
 	music  []string
 	rng    *rand.Rand
-	counts map[string]*[2][2]int // by condition: wrong and right words, all and marked
+	counts map[string]*[2][2]int // by condition: for wrong and for right words, the number of all and of marked words
 	order  []string
 	dump   *os.File
 }
@@ -211,7 +211,7 @@ func inCommon(a, b []string) []bool {
 func never(int) bool { return false }
 
 // inSpeech measures right and wrong words of speech in noise, and words
-// inserted into its pauses.
+// inserted into the pauses.
 func (d *doubtTrial) inSpeech(kind string, snr float64) {
 	condition := kind
 	if kind != "clean" {

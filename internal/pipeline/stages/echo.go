@@ -11,12 +11,13 @@ import (
 	"github.com/otograph/otograph/internal/engine/dsp"
 )
 
-// A channel repeats another one where a line, a room or a loudspeaker brings
+// A channel repeats another one where a line, a room or a loudspeaker carries
 // the other's sound into it: softer, later and with reverberation. The powers
-// of mel bands (natural logarithms, in frames of 10 ms) show it where the
-// waveforms no longer do. Each block has one delay for a pair of channels, where
-// they correlate most, and one gain for each band. The limits were chosen on
-// mixtures of half of the people; docs/measurements/speakers.md has the others.
+// of mel bands (natural logarithms, in frames of 10 ms) show such an echo even
+// if the waveforms do not. Each block has one delay for a pair of channels,
+// where they correlate most, and one gain for each band. The limits were chosen
+// on mixtures of half of the people; docs/measurements/speakers.md has the
+// errors on the other half.
 const (
 	echoShift     = audio.SampleRate / 100 // samples of a frame
 	echoBlock     = 120 * 100              // frames, at most
@@ -26,11 +27,11 @@ const (
 	echoFrames    = 100  // least number in which the other channel has sound
 	echoStep      = 3    // frames between those that are correlated
 	echoFits      = 0.2  // least correlation: 0.4 to 0.9 with an echo, 0.05 without
-	echoQuantile  = 0.4  // of the ratios of a band: the greater ones hold own voices
-	echoExcess    = 0.9  // mean excess over the echo, 3.9 dB, of an own voice
+	echoQuantile  = 0.4  // quantile of the ratios of a band: greater ratios contain own voices
+	echoExcess    = 0.9  // least mean excess of an own voice over the echo: 3.9 dB
 	echoSmooth    = 5    // frames on each side whose excess is averaged
 	otherSound    = 3.0  // least power above the noise, 13 dB
-	ownSound      = 1.4  // the same in the channel itself, 6 dB
+	ownSound      = 1.4  // the same for the other channel's own sound: 6 dB
 	noiseShare    = 0.1  // of a band's frames at or below the noise
 	leastOwn      = 30 * echoShift
 	leastRepeated = 20 * echoShift
@@ -59,7 +60,7 @@ func echoes(ctx context.Context, channels []*audio.PCM, sides []Side) (repeated 
 		for c, pcm := range channels {
 			block[c] = soundingOf(fbank, pcm.Samples((from-before)*echoShift, min((from+size)*echoShift, pcm.Len())))
 		}
-		for c, own := range slices.Backward(block) { // of equal channels the first one stays
+		for c, own := range slices.Backward(block) { // backward, so that of equal channels the first one stays
 			for other := range block {
 				if other != c {
 					own.mark(block[other])
@@ -103,8 +104,9 @@ func quantiles(frames []powers, share float64) (out powers) {
 	return out
 }
 
-// pairs yields every step-th frame with another channel's, a delay before, if the
-// other has its own sound in most bands then and is the louder one.
+// pairs yields every step-th frame with the frame of another channel that is a
+// delay earlier, if the other channel then has its own sound in most bands and
+// is louder.
 func (s sounding) pairs(other sounding, delay, step int, yield func(own, theirs *powers)) {
 	for t := delay; t < len(s.frames); t += step {
 		own, theirs := &s.frames[t], &other.decaying[t-delay]
@@ -147,8 +149,8 @@ func (s sounding) delay(other sounding) int {
 	return delay
 }
 
-// mark finds the echo of another channel. A frame without sound is as the one
-// before.
+// mark finds the echo of another channel. A frame without sound counts as the
+// frame before.
 func (s sounding) mark(other sounding) {
 	delay := s.delay(other)
 	var ratios []powers
@@ -206,8 +208,8 @@ type part struct {
 	repeated bool
 }
 
-// absorb joins neighbors of one kind, after it has changed the kind of repeated
-// or other parts shorter than least.
+// absorb changes the kind of parts (repeated or not) shorter than least, and
+// then joins neighbors of one kind.
 func absorb(parts []part, repeated bool, least int) (out []part) {
 	for _, p := range parts {
 		if p.repeated == repeated && p.Len() < least && len(parts) > 1 {

@@ -13,8 +13,9 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// TestEchoes counts the lines of calls of people that are kept twice, and the
-// own lines that are lost: OTOGRAPH_ECHOES is a folder of tools/ref/echoes.py.
+// TestEchoes counts the lines of people's calls that remain on both channels,
+// and the lines that are lost on both. OTOGRAPH_ECHOES is a folder that
+// tools/ref/echoes.py made.
 func TestEchoes(t *testing.T) {
 	dir := os.Getenv("OTOGRAPH_ECHOES")
 	if dir == "" {

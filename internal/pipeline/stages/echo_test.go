@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// exchange returns two voices of a synthetic conversation, each alone, and when
-// they speak: by turns, but for a second in which both do.
+// exchange returns two voices of a synthetic conversation, each alone, and the
+// times of their speech: in turn, except for one second of both.
 func exchange(t *testing.T) (voices [2][]float32, turns [2][]audio.Span) {
 	t.Helper()
 	pcm, err := audio.Open(t.Context(), audio.File("../../../diarize/testdata/conv3.flac"), audio.Options{})
@@ -26,7 +26,7 @@ func exchange(t *testing.T) (voices [2][]float32, turns [2][]audio.Span) {
 		length := min(turn[1]-turn[0], 6)
 		at := seconds(0.5 + 7*float64(i))
 		if i == 3 {
-			at -= seconds(1.5) // half of a second of pause, and one of both
+			at -= seconds(1.5) // half a second of pause, and one second of both voices
 		}
 		span := audio.Span{Start: at, End: at + seconds(length)}
 		copy(voices[i%2][span.Start:span.End], pcm.Samples(seconds(turn[0]), seconds(turn[0]+length)))

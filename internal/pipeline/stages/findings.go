@@ -13,7 +13,8 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-// Findings are the results of a run's stages; nil for one that did not succeed.
+// Findings are the results of a run's stages; nil for a stage that failed or
+// did not run.
 type Findings struct {
 	Speech        *Speech // of all channels
 	Transcription *Transcription
@@ -93,14 +94,15 @@ func hasText(segments []asr.Segment, speech audio.Span) bool {
 }
 
 // A recognizer leaves out speech that it does not understand. So a stretch
-// without text is speech, too, if the detector is sure of a second of it; in
-// music it is sure of half a second at most. See docs/measurements/speakers.md.
+// without text also counts as speech if the detector is sure of a second of it;
+// in music it is sure of half a second at most. See
+// docs/measurements/speakers.md.
 const (
 	sureSpeech  = 0.8 * 255
 	sureWindows = audio.SampleRate / vad.Window
 )
 
-// sure reports whether a stretch is speech without doubt.
+// sure reports whether a stretch is certainly speech.
 func (s *Speech) sure(stretch audio.Span) bool {
 	n := 0
 	for i := stretch.Start / vad.Window; i < min(vad.Windows(stretch.End), len(s.Probabilities)); i++ {
@@ -129,7 +131,8 @@ type Transcription struct {
 	Abilities *asr.Abilities `json:",omitempty"`
 	// Cascade counts the work of the standard tier on doubtful segments.
 	Cascade spec.CascadeStats
-	// Again lists the options honored by the standard tier there, or nil.
+	// Again lists the options that the standard tier honored in the cascade;
+	// nil without one.
 	Again *Honored `json:",omitempty"`
 	// Uncorrected is the reason why the standard tier could not decode doubtful
 	// segments again; "" if it could.
@@ -163,8 +166,8 @@ func ClockOf(pcm *audio.PCM) Clock {
 // Duration returns the recording's length rounded to 0.1 ms, as in results.
 func (c Clock) Duration() float64 { return math.Round(c.length*1e4) / 1e4 }
 
-// Start returns the time of a beginning, and End of an end, at a position in
-// seconds of samples: rounded to the specification's 10 ms, in the recording.
+// Start and End return the time in the recording of a beginning or an end at a
+// position in seconds of samples, rounded to the specification's 10 ms.
 func (c Clock) Start(position float64) float64 { return c.centi(c.line.Start(position)) }
 
 // End is described at Start.

@@ -43,10 +43,11 @@ func (s *Stages) NeedsStandard(t *Transcription) bool {
 // Preload opens a run's models while the recording is still being decoded and
 // searched for speech, two at a time. The models that the text needs come
 // first: the voice activity detector and, concurrently, the language detector
-// and the recognizer if it is known. That and the embedder, whose opening needs
-// most memory, are opened in turn. The run does not wait for Preload; errors
-// are left to the stage that needs the model. Each goroutine calls enter at its
-// start and done at its end; if enter fails, nothing is opened.
+// and the recognizer if it is known. The recognizer and the embedder, whose
+// opening needs most memory, are opened one after the other. The run does not
+// wait for Preload, and the stage that needs a model reports its error. Each
+// goroutine calls enter at its start and done at its end; if enter fails,
+// nothing is opened.
 func (s *Stages) Preload(ctx context.Context, enter func() (done func(), err error)) {
 	e := s.Engines
 	var lanes [2][]func()

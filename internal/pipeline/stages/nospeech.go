@@ -42,8 +42,9 @@ const (
 
 // reject removes all segments if they are short and neither the detector nor
 // the recognizer is confident about any. Knocks, barks and sneezes are detected
-// as speech for a moment, and a recognizer always finds words. A segment that
-// one of the two is confident about, or has no value for, keeps all segments.
+// as speech for a moment, and a recognizer always finds words. All segments are
+// kept if the detector or the recognizer is confident about one, or has no
+// value for it.
 func reject(s *Speech, t *asr.Transcript) {
 	length := 0.0
 	for _, segment := range t.Segments {
@@ -81,7 +82,7 @@ func (s *Speech) spot(segment asr.Segment, next string) bool {
 }
 
 // joinSpots moves the text in spots of noise to the sentences that it begins,
-// and returns the segments that are left.
+// and returns the remaining segments.
 func (s *Speech) joinSpots(segments []asr.Segment) []asr.Segment {
 	for i := len(segments) - 2; i >= 0; i-- {
 		first, rest := segments[i], &segments[i+1]

@@ -24,5 +24,5 @@ type Session struct {
 // OpenSession checks options, as Pipeline.Run does, and returns a session of an
 // *otograph.Pipeline, with the context of its work, which also ends when the
 // pipeline is closed. more are otograph.RunOptions. Package otograph, which
-// knows pipelines, sets it.
+// defines pipelines, sets OpenSession.
 var OpenSession func(ctx context.Context, pipeline any, options spec.Options, more any) (*Session, context.Context, error)

@@ -8,7 +8,6 @@ import (
 	"github.com/otograph/otograph/events"
 )
 
-// soundOptions returns the run's options of sound events.
 func (s *Stages) soundOptions() events.Options {
 	opt := events.DefaultOptions()
 	opt.Threshold, opt.Classes = *s.Options.AudioEventsThreshold, s.Options.AudioEventsClasses
@@ -52,7 +51,7 @@ type SoundStream struct {
 	stream *events.Stream
 	hop    int // samples between frames
 	window int // samples of a frame
-	next   int // the first frame that Next has not given
+	next   int // the first frame that Next has not returned
 	// Sounds are the events so far.
 	Sounds
 }
@@ -72,8 +71,8 @@ func (s *Stages) SoundStream() (*SoundStream, error) {
 // First returns the sample from which on Next will give sound.
 func (s *SoundStream) First() int { return s.next * s.hop }
 
-// Next returns the range of samples to score next, once the session has them,
-// and counts them as given. The rest, at its end, may be shorter than a frame.
+// Next returns the next range of samples to score, once the session has the
+// samples, and moves past it. The last range may be shorter than a frame.
 func (s *SoundStream) Next(length int, rest bool) (from, to int, ok bool) {
 	from = s.First()
 	to = from + (framesAtOnce-1)*s.hop + s.window
@@ -87,7 +86,8 @@ func (s *SoundStream) Next(length int, rest bool) (from, to int, ok bool) {
 	return from, length, true
 }
 
-// Push scores a range that Next gave and returns the events that are now final.
+// Push scores a range that Next returned and returns the events that are now
+// final.
 func (s *SoundStream) Push(ctx context.Context, pcm *audio.PCM) (out []events.Event, err error) {
 	_, err = compute(ctx, s.stages.Gate, func() (events.Tagger, error) { return s.tagger, nil }, func(t events.Tagger) (none struct{}, err error) {
 		return none, t.Scores(ctx, pcm, func(_ int, scores []float32) error {

@@ -53,7 +53,8 @@ func (s *Stages) Sides(ctx context.Context, r Recording) (sides []Side, err erro
 	}
 	repeated := echoes(ctx, r.Split, sides)
 	sides = slices.DeleteFunc(sides, func(s Side) bool { return len(s.Speech.Spans) == 0 })
-	// The first speech orders the sides, and with them the speakers' numbers.
+	// The beginnings of speech determine the order of the sides, and thus the
+	// speakers' numbers.
 	slices.SortStableFunc(sides, func(a, b Side) int { return cmp.Compare(a.Speech.Spans[0].Start, b.Speech.Spans[0].Start) })
 	if len(sides) > 0 {
 		sides[0].Speech.Repeated = repeated

@@ -9,8 +9,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestMayOptimize checks when the standard tier is certain, so that the windows
-// of the language question serve the transcription.
+// TestMayOptimize checks when only the standard tier may transcribe, so that
+// the windows of language detection serve the transcription.
 func TestMayOptimize(t *testing.T) {
 	for name, c := range map[string]struct {
 		stages Stages

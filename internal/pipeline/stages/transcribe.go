@@ -64,7 +64,6 @@ func (s *Stages) Transcribe(ctx context.Context, pcm *audio.PCM, speech *Speech,
 	return text, nil
 }
 
-// recognition returns the options of a recognizer.
 func (s *Stages) recognition(t asr.Transcriber, tier spec.Tier, l Language) asr.Options {
 	opt := asr.DefaultOptions()
 	opt.Language = l.Code
@@ -76,7 +75,7 @@ func (s *Stages) recognition(t asr.Transcriber, tier spec.Tier, l Language) asr.
 	opt.BestOf = *cmp.Or(s.Options.ASRBestOf, new(0))
 	opt.Hotwords = s.Options.Hotwords
 	opt.InitialPrompt = *cmp.Or(s.Options.InitialPrompt, new(""))
-	opt.NoSpeechThreshold = max(*s.Options.NoSpeechThreshold, math.SmallestNonzeroFloat64) // at 0 everything goes
+	opt.NoSpeechThreshold = max(*s.Options.NoSpeechThreshold, math.SmallestNonzeroFloat64) // recognizers take 0 for the default
 	opt.WordTimestamps = *s.Options.TimestampLevel == spec.TimestampWord && (tier == spec.TierStandard || s.OptimizedWords)
 	opt.Translate = s.Translate
 	opt.Parallel = s.Cores
@@ -85,8 +84,8 @@ func (s *Stages) recognition(t asr.Transcriber, tier spec.Tier, l Language) asr.
 	return opt
 }
 
-// Sketch returns the text so far of speech that continues. draft is the text
-// that it had before.
+// Sketch returns the text so far of speech that continues. draft is the
+// previous such text.
 func (s *Stages) Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, draft string, l Language) (*asr.Transcript, error) {
 	tier := s.Tier(l)
 	t, err := s.Engines.Recognizer(ctx, tier, l.Code)
@@ -205,7 +204,7 @@ func (s *Stages) companion(ctx context.Context, tier spec.Tier, opt asr.Options)
 	switch {
 	case !ok || s.Translate || len(opt.Hotwords) == 0 && (tier == spec.TierOptimized || !opt.WordTimestamps):
 		return nil
-	case m == writer: // it hears for itself
+	case m == writer: // the model that wrote the words needs no check
 		return nil
 	}
 	model, err := s.openAligner(ctx, m)

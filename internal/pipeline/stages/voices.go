@@ -20,7 +20,6 @@ import (
 // speech in 18 MB. Longer recordings are clustered on such a sample.
 const exactWindows = 3000
 
-// clusterOptions returns the run's options of clustering.
 func (s *Stages) clusterOptions(e diarize.Embedder) diarize.ClusterOptions {
 	opt := diarize.DefaultOptions().ClusterOptions
 	opt.NumSpeakers = *cmp.Or(s.Options.NumSpeakers, new(0))
@@ -31,9 +30,10 @@ func (s *Stages) clusterOptions(e diarize.Embedder) diarize.ClusterOptions {
 	return opt
 }
 
-// Voices are embedded in more than the transcript's speech: from this share of
-// the speech threshold on, to half of that, and through short pauses. This
-// misses 7 % of the speech in seven leveled meetings and calls, not 12 %.
+// Voices are embedded in more than the transcript's speech: a stretch begins at
+// this share of the speech threshold, ends below half of that, and includes
+// short pauses. This misses 7 instead of 12 % of the speech in seven leveled
+// meetings and calls.
 const (
 	voiceShare = 0.3
 	voicePause = 0.2 // seconds
@@ -55,7 +55,7 @@ func (s *Stages) voiced(pcm *audio.PCM, speech *Speech) ([]audio.Span, error) {
 	return vad.Refined(probs, pcm, opt)
 }
 
-// Embed computes a recording's embeddings; alone means of one speaker.
+// Embed computes a recording's embeddings; alone means that it has one speaker.
 func (s *Stages) Embed(ctx context.Context, pcm *audio.PCM, speech *Speech, alone bool) (*diarize.Embeddings, error) {
 	return compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) (*diarize.Embeddings, error) {
 		opt := diarize.EmbedOptions{MinSegment: *s.Options.DiarizeMinSegmentSec}
@@ -142,7 +142,7 @@ func (s *Stages) ClusterSides(ctx context.Context, sides []Side, voices map[int]
 	})
 }
 
-// joinedSeconds is the most speech that OneVoice copies to hear it end to end.
+// joinedSeconds is the most speech that OneVoice embeds end to end.
 const joinedSeconds = 600
 
 // OneVoice returns the vector of a recording's only voice and the seconds of
@@ -158,7 +158,8 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 	}
 	spans := speech.Spans
 	if seconds < joinedSeconds {
-		// The vector of a single short word is much less certain than that of several.
+		// The vector of a single short word is much less reliable than that of
+		// several words.
 		var samples []float32
 		for _, s := range spans {
 			samples = append(samples, pcm.Samples(s.Start, s.End)...)
@@ -181,7 +182,8 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 	if seconds >= joinedSeconds {
 		return all.Speakers[0].Embedding, seconds, nil
 	}
-	// One vector of all the speech is surer than the mean of short windows.
+	// One vector of all the speech is more reliable than the mean of short
+	// windows.
 	whole, err := compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) ([][]float32, error) {
 		return workingEmbedder{e, s}.Embed(ctx, pcm, spans)
 	})

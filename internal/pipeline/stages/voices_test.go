@@ -43,8 +43,8 @@ func TestVoiced(t *testing.T) {
 	assert.Equal(t, early, spans, "without the detector's probabilities")
 }
 
-// TestSureSpeech: a stretch is surely speech from a second of it on of which the
-// detector has hardly a doubt.
+// TestSureSpeech: a stretch is surely speech if the detector is nearly certain
+// of a second of it.
 func TestSureSpeech(t *testing.T) {
 	probs := slices.Concat(slices.Repeat([]float32{0}, 10), slices.Repeat([]float32{0.9}, sureWindows), slices.Repeat([]float32{0.7}, 50))
 	s := &Speech{Probabilities: coarse(probs)}

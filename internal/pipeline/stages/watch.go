@@ -29,7 +29,7 @@ type Watch struct {
 }
 
 // Do runs one stage, measures it, reports its end and names the stage in its
-// error. An error comes with the zero value.
+// error. With an error, the value is zero.
 func Do[T any](ctx context.Context, w *Watch, s spec.Stage, work func(context.Context) (T, error)) (T, error) {
 	start := time.Now()
 	result, err := work(ctx)

@@ -34,11 +34,12 @@ import (
 var (
 	// ErrNotFound is returned if the account, key or user does not exist.
 	ErrNotFound = errors.New("does not exist")
-	// ErrExists is returned if the name is taken.
+	// ErrExists is returned if the name is in use.
 	ErrExists = errors.New("exists already")
 	// ErrInvalid is returned for a name or password that can't be accepted.
 	ErrInvalid = errors.New("not accepted")
-	// ErrTooManyKeys is returned if the account has its most valid keys (409).
+	// ErrTooManyKeys is returned if the account has reached its limit of valid
+	// keys (409).
 	ErrTooManyKeys = errors.New("too many API keys")
 	// ErrUnauthorized is returned for a wrong key or password (401), never why.
 	ErrUnauthorized = errors.New("credentials are not valid")
@@ -70,7 +71,8 @@ type User struct {
 	AccountID string    `json:"-"`
 	Username  string    `json:"name"`
 	CreatedAt time.Time `json:"created_at"`
-	// PasswordSet is when the password was set; earlier logins are invalid.
+	// PasswordSet is the time at which the password was set; earlier logins are
+	// invalid.
 	PasswordSet time.Time `json:"-"`
 }
 
@@ -89,7 +91,7 @@ func New(d *db.DB, log *slog.Logger, clock func() time.Time) *Store {
 		clock = time.Now
 	}
 	s := &Store{db: d, log: cmp.Or(log, slog.New(slog.DiscardHandler)), clock: clock, hashing: semaphore.NewWeighted(4)}
-	s.unfolded.Store(true) // an earlier process may have stopped before it did
+	s.unfolded.Store(true) // an earlier process may have stopped before folding
 	return s
 }
 
@@ -380,9 +382,9 @@ func (s *Store) SetPassword(ctx context.Context, username, password string) erro
 	return s.one(ctx, "user "+username, "UPDATE users SET password = $2, updated_at = $3 WHERE username = $1", username, hash, db.Micros(s.clock()))
 }
 
-// dummyHash is checked on a login with an unknown name, so that it takes as
-// long as one with a known name. No password hashes to its zeros. Computing a
-// hash here would delay every start of the program by 0.14 s.
+// dummyHash is checked on a login with an unknown name, so that such a login
+// takes as long as any other. No password hashes to zeros. Computing a hash
+// here would delay every start of the program by 0.14 s.
 var dummyHash = writeHash(make([]byte, 16), make([]byte, 32))
 
 // Login returns the user with this name and password, or ErrUnauthorized; for a
@@ -408,7 +410,7 @@ func (s *Store) Login(ctx context.Context, username, password string) (User, err
 	if err != nil || !right {
 		return User{}, ErrUnauthorized
 	}
-	if suspended.Valid { // a user who knows the password may learn this
+	if suspended.Valid { // only who knows the password learns of the suspension
 		return User{}, ErrSuspended
 	}
 	return u, nil
@@ -483,7 +485,7 @@ var commonPasswords = sync.OnceValue(func() map[string]bool {
 var ErrSuspended = errors.New("account is suspended")
 
 // Suspend blocks the keys, logins and tokens of an account (its id). Its tasks
-// continue; data and money stay. Doing it again changes nothing.
+// continue; data and money stay. A second call changes nothing.
 func (s *Store) Suspend(ctx context.Context, account string) error {
 	return s.one(ctx, "account "+account, "UPDATE accounts SET suspended_at = COALESCE(suspended_at, $2) WHERE id = $1", account, db.Micros(s.clock()))
 }
@@ -516,8 +518,8 @@ type KeyOptions struct {
 	ID        string // a new UUID; "": CreateLimitedKey makes one
 	ReadOnly  bool
 	ExpiresAt time.Time // zero: never
-	// Most refuses the key with ErrTooManyKeys if the account has so many valid
-	// ones already; 0 means no limit.
+	// Most limits the account's valid keys, else ErrTooManyKeys; 0 means no
+	// limit.
 	Most int
 }
 

@@ -87,8 +87,8 @@ func TestInvalidKeys(t *testing.T) {
 	})
 }
 
-// TestConcurrentKeysStayBelowTheLimit: of many requests at the same time, only as
-// many as fit create a key; a revoked key makes room.
+// TestConcurrentKeysStayBelowTheLimit: simultaneous requests create no more
+// keys than the limit; a revoked key makes room.
 func TestConcurrentKeysStayBelowTheLimit(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := accounts.New(d, nil, nil)

@@ -38,7 +38,8 @@ func Operator() string {
 	return name
 }
 
-// Record writes an entry of the audit log, which sets its time and number.
+// Record writes an entry of the audit log, which sets the entry's time and
+// number.
 func (s *Store) Record(ctx context.Context, e AuditEntry) error {
 	_, err := s.db.Exec(ctx, "INSERT INTO audit (at, operator, action, subject, detail) VALUES ($1, $2, $3, $4, $5)",
 		db.Micros(s.clock()), e.Operator, e.Action, e.Subject, e.Detail)
@@ -46,7 +47,7 @@ func (s *Store) Record(ctx context.Context, e AuditEntry) error {
 }
 
 // Audit records an entry and then does the work. A failure adds a second entry
-// with the error. If the first entry can't be recorded, it does nothing.
+// with the error. The work is not done if the first entry can't be recorded.
 func (s *Store) Audit(ctx context.Context, e AuditEntry, work func() error) error {
 	if err := s.Record(ctx, e); err != nil {
 		return fmt.Errorf("%s: not done: %w", e.Action, err)

@@ -51,15 +51,16 @@ func (b *Buckets) TakeToken(_ context.Context, account string, of billing.Limits
 		l = &limitedBucket{fullBucket(now, own), own}
 		b.buckets[account] = l
 	}
-	if l.limits != own { // the old limits applied until now
+	if l.limits != own { // until this request the old limits applied
 		l.refill(now, l.limits)
 		l.limits = own
 	}
 	return l.take(now, own)
 }
 
-// forget drops the buckets that are full again, which a new one equals. If
-// there are none, it drops all: an extra burst is better than unlimited memory.
+// forget drops the buckets that are full again: a new bucket is the same. If
+// there are none, it drops all, because an extra burst is better than unlimited
+// memory.
 func (b *Buckets) forget(now int64) {
 	for k, l := range b.buckets {
 		if l.refill(now, l.limits); l.bucket == fullBucket(l.updated, l.limits) {
@@ -82,7 +83,7 @@ type bucket struct {
 func fullBucket(now int64, l billing.Limits) bucket { return bucket{int64(l.Burst) * thousandths, now} }
 
 // refill adds the whole thousandths since the last update. A clock that moved
-// back adds and removes none.
+// back changes nothing.
 func (b *bucket) refill(now int64, l billing.Limits) {
 	capacity := int64(l.Burst) * thousandths
 	perMicrosecond := l.TPS * thousandths / 1e6
@@ -96,7 +97,7 @@ func (b *bucket) refill(now int64, l billing.Limits) {
 	}
 }
 
-// take takes one token and returns 0, or else the wait for the next.
+// take takes one token and returns 0, or else the wait for the next token.
 func (b *bucket) take(now int64, l billing.Limits) (wait time.Duration, err error) {
 	b.refill(now, l)
 	if b.tokens >= thousandths {

@@ -70,8 +70,9 @@ func TestBucketIsExact(t *testing.T) {
 	}
 }
 
-// TestBucketsServeConcurrentRequests: of many requests at one moment, the burst
-// passes. The clock has no lock, which would hide a missing one.
+// TestBucketsServeConcurrentRequests: the burst of many simultaneous requests
+// passes. The clock has no lock, which would hide a missing lock of the
+// buckets.
 func TestBucketsServeConcurrentRequests(t *testing.T) {
 	now := newClock().now()
 	b := NewBuckets(1)

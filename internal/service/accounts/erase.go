@@ -19,7 +19,7 @@ type Traces struct {
 	Voices []string `json:"voices,omitempty"`
 }
 
-// Erase deletes everything of an account without tasks but its money: users,
+// Erase deletes everything but the money of an account without tasks: users,
 // keys, voices, and its names in the audit log. The account and its ledger
 // stay, under the name "deleted" and the id. The error wraps ErrInUse if the
 // account is not suspended or has tasks.

@@ -45,7 +45,7 @@ func newSearcher(t *testing.T, vector []float32) *searcher {
 }
 
 // found lists the addresses of the bytes: in the mappings of the Go heap and in
-// others.
+// other mappings.
 func (s *searcher) found(t *testing.T) (heap, others []string) {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")

@@ -10,7 +10,7 @@ import (
 // Limits on failed logins.
 const (
 	// PairFailures is the number of failed logins of one user from one address
-	// within ThrottleWindow before further ones are refused without a check.
+	// within ThrottleWindow before further logins are refused without a check.
 	PairFailures = 5
 	// AddressFailures is the limit for all logins from one address.
 	AddressFailures = 30
@@ -18,14 +18,16 @@ const (
 	ThrottleWindow = time.Minute
 
 	// After more failures of a user than this within userWindow, from any
-	// address, logins are delayed by userDelay for each further one, up to
-	// maxUserDelay. They are never refused: a stranger can't lock the user out.
+	// address, logins are delayed by userDelay for each further failure, up to
+	// maxUserDelay. They are never refused, so that no stranger can lock the
+	// user out.
 	userFailures = 10
 	userWindow   = 15 * time.Minute
 	userDelay    = 250 * time.Millisecond
 	maxUserDelay = 5 * time.Second
 
-	// maxThrottled limits the entries of each counter; beyond it, any is dropped.
+	// maxThrottled limits the entries of each counter; beyond it, some entry is
+	// dropped.
 	maxThrottled = 100_000
 )
 
@@ -106,7 +108,7 @@ func (c *counter) wait(key string, now time.Time) time.Duration {
 }
 
 // add counts an event and returns the key's number of events, at most limit. It
-// removes a few expired entries, more than it adds, or any if too many.
+// removes a few expired entries, or any entries if there are too many.
 func (c *counter) add(key string, now time.Time) int {
 	examined := 0
 	for other, at := range c.entries {

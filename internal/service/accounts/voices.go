@@ -76,9 +76,9 @@ func (s *Store) MergeVoice(ctx context.Context, account, id string, v voices.Voi
 	return stored, err
 }
 
-// DenyVoice notes that v's only vector is another person's than v's name and
-// model say, so that voices.Register.Identify no longer takes that person for
-// this one. Errors wrap ErrNoVoice or voices.ErrVoice.
+// DenyVoice records that v's only vector belongs to another person than v
+// names, so that voices.Register.Identify no longer takes that person for this
+// one. Errors wrap ErrNoVoice or voices.ErrVoice.
 func (s *Store) DenyVoice(ctx context.Context, account string, v voices.Voice) (Voice, error) {
 	return s.changeVoices(ctx, account, "deny voice", func(_ *sql.Tx, l *lockedVoices) (voices.Voice, error) {
 		i := slices.IndexFunc(l.Voices, func(o voices.Voice) bool { return o.Name == strings.TrimSpace(v.Name) && o.Model == v.Model })
@@ -86,7 +86,7 @@ func (s *Store) DenyVoice(ctx context.Context, account string, v voices.Voice) (
 			return v, fmt.Errorf("%w: %.40q", ErrNoVoice, v.Name)
 		}
 		entry, denied := l.Voices[i], slices.Clone(v.Vectors[0])
-		voices.Normalize(denied) // as Add does, which refuses one without length
+		voices.Normalize(denied) // like Add, which refuses a zero vector
 		defer clear(denied)
 		if slices.ContainsFunc(entry.Vectors, func(x []float32) bool { return slices.Equal(x, denied) }) {
 			return v, fmt.Errorf("%w: speaker: is one of the recordings of the voice: delete it and add the others again", voices.ErrVoice)

@@ -15,8 +15,8 @@ import (
 // Apply applies the effective changes of a log to a result, whose speakers keep
 // their original names; see Rename. A segment that is cut off has a new id: the
 // largest original one plus the version of the cut. The number of speakers and
-// their embeddings follow, but an embedding remains as measured. Errors wrap
-// ErrChange.
+// the list of embeddings change with them, but no embedding is computed anew.
+// Errors wrap ErrChange.
 func Apply(r *spec.Result, log []Entry) error {
 	e := editor{result: r, recognized: map[int]spec.Segment{}}
 	r.Segments = slices.Clone(r.Segments)
@@ -132,7 +132,7 @@ func placesOf(text string, words []spec.Word) []int {
 	return places
 }
 
-// assign changes the speaker of segment i, and of its time in the turns.
+// assign changes the speaker of segment i, and of the turns during it.
 func (e *editor) assign(i int, speaker string) {
 	s := &e.result.Segments[i]
 	old := s.Speaker
@@ -163,7 +163,7 @@ func (e *editor) moveTurns(s spec.Segment, old string) {
 			}
 		}
 	}
-	turns = slices.DeleteFunc(turns, func(t spec.Turn) bool { // they become one turn
+	turns = slices.DeleteFunc(turns, func(t spec.Turn) bool { // touching turns become one turn
 		touches := t.Speaker == moved.Speaker && t.Start <= moved.End && t.End >= moved.Start
 		if touches {
 			moved.Start, moved.End = min(moved.Start, t.Start), max(moved.End, t.End)
@@ -233,8 +233,8 @@ func insideWord(text string, at int) bool {
 }
 
 // cutTimes returns the end of the left and the start of the right part of a
-// segment, whose times both still have: the times of the words at the cut, or
-// else interpolated by letters.
+// segment: the times of the words at the cut, or else times interpolated by
+// letters. Both parts still have the times of the whole segment.
 func cutTimes(left, right spec.Segment) (end, start float64) {
 	l, r := len(left.Words), len(right.Words)
 	switch {
@@ -252,8 +252,8 @@ func cutTimes(left, right spec.Segment) (end, start float64) {
 	return at, at
 }
 
-// join joins segment i and the next one. Both belong to the first one's speaker
-// afterwards.
+// join joins segment i and the next one. The result has the first one's
+// speaker.
 func (e *editor) join(i int) error {
 	if i+1 == len(e.result.Segments) {
 		return refuse("segment: no segment follows %d", e.result.Segments[i].ID)

@@ -67,7 +67,7 @@ const (
 
 // Check returns an error that wraps ErrChange if the change is malformed.
 func (c Change) Check() error {
-	own := Change{Op: c.Op, Segment: c.Segment} // the fields of the kind
+	own := Change{Op: c.Op, Segment: c.Segment} // the fields of this kind of change
 	switch c.Op {
 	case Annotate:
 		own.Segment, own.Speakers, own.Texts = nil, c.Speakers, c.Texts
@@ -128,8 +128,8 @@ func Version(log []Entry) int64 {
 	return log[len(log)-1].Version
 }
 
-// Effective returns the changes of a log that are not reverted, in order,
-// without those that revert others.
+// Effective returns the changes of a log that are in effect, in order: neither
+// reverted changes nor the reverting ones.
 func Effective(log []Entry) (entries []Entry) {
 	for _, e := range log {
 		if e.Op != Undo {

@@ -55,16 +55,16 @@ type Action interface{ action() }
 // Audio is sound of the Format of the Settings.
 type Audio []byte
 
-// Configure sets the terms of a session. It comes before the first Audio. Later
-// ones change Manual, Careful, Silence, Format, the language and the words that are
-// expected; the rest stays as it was.
+// Configure sets the terms of a session. It comes before the first Audio. A
+// later Configure changes Manual, Careful, Silence, Format, the language and
+// the expected words; the other terms stay.
 type Configure struct{ Settings }
 
 // Commit ends the utterance that continues. A LiveCommitted event follows.
 type Commit struct{}
 
-// Clear drops the sound since the end of the last utterance, which has no text
-// then. A LiveCleared event follows.
+// Clear drops the sound since the end of the last utterance, which then has no
+// text. A LiveCleared event follows.
 type Clear struct{}
 
 // Finish ends the session after the text of all its sound.
@@ -115,7 +115,7 @@ const (
 	Finished Reason = iota // the client has finished it
 	Gone                   // the client has gone
 	Invalid                // a message of the client was wrong
-	Slow                   // the client does not read what it is sent
+	Slow                   // the client does not read its messages
 	Idle                   // the client has sent nothing for long
 	Expired                // the longest time of a session is over
 	Unpaid                 // the balance is used up

@@ -21,8 +21,8 @@ func Message(kind string, o Object) [][]byte {
 	return [][]byte{data}
 }
 
-// Number reads a parameter: usual without a text. An error is an
-// *spec.OptionError in err.
+// Number reads a parameter: usual if the text is empty. An invalid text sets
+// err to a *spec.OptionError.
 func Number(name, text string, usual, least, most float64, err *error) float64 {
 	if text == "" {
 		return usual
@@ -34,8 +34,8 @@ func Number(name, text string, usual, least, most float64, err *error) float64 {
 	return n
 }
 
-// Check completes options. An error names the parameter that an option comes
-// from, by names.
+// Check completes options. An error names the option's parameter; names maps
+// options to parameters.
 func Check(o spec.Options, names map[string]string) (spec.EffectiveOptions, error) {
 	e, err := o.Effective()
 	if wrong, ok := errors.AsType[*spec.OptionError](err); ok {

@@ -48,9 +48,9 @@ type runner struct {
 	waiting atomic.Bool  // no Read runs, so no answer to a ping can come
 }
 
-// Serve runs a session until the connection is closed. set are the terms until
-// the first Configure. When ctx is done, the session ends with its cause, an
-// *EndError, after the text of the sound so far.
+// Serve runs a session until the connection is closed. set holds the terms
+// until the first Configure. When ctx is done, the session ends with its cause,
+// an *EndError, after the text of the sound so far.
 func Serve(ctx context.Context, conn Conn, door Door, set Settings, open Opener, limits Limits) End {
 	limits = Limits{
 		Longest: cmp.Or(limits.Longest, time.Hour), Idle: cmp.Or(limits.Idle, 15*time.Minute), Ping: cmp.Or(limits.Ping, 20*time.Second),
@@ -149,7 +149,7 @@ func (r *runner) write(ctx context.Context) {
 	}
 }
 
-// receive reads the client's messages and carries them out.
+// receive reads the client's messages and executes their actions.
 func (r *runner) receive(reading, acting context.Context) {
 	second, count := time.Now(), 0
 	for {

@@ -158,8 +158,8 @@ func start(ctx context.Context, p *pipe, s *script, refused error) func() End {
 	return func() End { return <-end }
 }
 
-// A session from hello to bye: requests are answered in order, and the text of
-// the rest comes before the end.
+// A whole session: requests are answered in order, and the text of the last
+// sound comes before the end.
 func TestOrderlySession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, s := newPipe(), &script{}
@@ -261,7 +261,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// A flood of messages is read at the limit's speed, and nothing of it is lost.
+// A flood of messages is read at the limit's speed, and no message is lost.
 func TestFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, s := newPipe(), &script{}

@@ -10,8 +10,8 @@ import (
 // Unpacker decodes pieces of Opus to float32 at 48 kHz, as audio.Unpack does.
 type Unpacker func(ctx context.Context, in <-chan []byte, packets bool, out io.Writer) error
 
-// decodingTime is how long a text waits until the sound before it is decoded. A
-// packet takes the decoder a millisecond.
+// decodingTime is how long a text waits until the sound before it is decoded.
+// Decoding a packet takes a millisecond.
 const decodingTime = 100 * time.Millisecond
 
 type message struct {
@@ -64,7 +64,7 @@ func Unpack(ctx context.Context, c Conn, f Format, last func(text bool, data []b
 	go func() {
 		defer close(done)
 		if err := decode(ctx, in, f.Opus == "packets", samples{u}); err != nil {
-			_ = u.add(message{err: &EndError{Invalid, err.Error()}}) // also without ffmpeg: to connect again is useless
+			_ = u.add(message{err: &EndError{Invalid, err.Error()}}) // also without ffmpeg: another connection would not help
 		}
 	}()
 	go func() {

@@ -25,7 +25,7 @@ func Words(seg spec.Segment) (list []spec.Word) {
 	for _, field := range strings.Fields(seg.Text) {
 		from := 0
 		for i, r := range field {
-			if letters++; i > from && spec.Unspaced(r) { // such a letter is a word
+			if letters++; i > from && spec.Unspaced(r) { // a letter of a script without spaces is a word
 				list = append(list, spec.Word{Word: field[from:i]})
 				from = i
 			}
@@ -46,8 +46,8 @@ func Words(seg spec.Segment) (list []spec.Word) {
 	return list
 }
 
-// Plain returns a word in small letters without the marks around it, unless it
-// has nothing else.
+// Plain returns a word in lower case without the punctuation around it, unless
+// it is only punctuation.
 func Plain(word string) string {
 	bare := strings.TrimFunc(word, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) })
 	if bare == "" {

@@ -23,8 +23,8 @@ import (
 	"github.com/otograph/otograph/internal/system/db"
 )
 
-// ErrUnproved is returned when the deletion is done, but something of it may
-// still be readable, so that there is no receipt.
+// ErrUnproved is returned without a receipt if the deletion is done but some
+// deleted data may still be readable.
 var ErrUnproved = errors.New("deleted without a receipt")
 
 // Eraser deletes and signs. All fields are required.
@@ -43,7 +43,7 @@ type Receipt struct {
 // Erased names the deleted objects by their ids and the hashes of their files.
 type Erased struct {
 	Account string `json:"account"`
-	Whole   bool   `json:"whole_account"` // with everything but the ledger
+	Whole   bool   `json:"whole_account"` // the account itself, except the ledger
 	Tasks   []Task `json:"tasks,omitempty"`
 	accounts.Traces
 }
@@ -99,7 +99,7 @@ func (e *Eraser) Account(ctx context.Context, a accounts.Account) (receipt strin
 	erased := Erased{Account: a.ID, Whole: true}
 	for _, id := range ids {
 		t, err := e.task(ctx, a.ID, id)
-		if errors.Is(err, tasks.ErrNotFound) { // the clean-up deleted it meanwhile
+		if errors.Is(err, tasks.ErrNotFound) { // the clean-up has deleted the task meanwhile
 			continue
 		}
 		if err != nil {

@@ -52,7 +52,7 @@ func rows(t *testing.T, d *db.DB) []byte {
 
 // TestErasedAccountLeavesNoRow: over PostgreSQL, none of the marked words of a
 // deleted account is in a row of any table or in the file store, and another
-// account keeps its own.
+// account keeps its rows and files.
 func TestErasedAccountLeavesNoRow(t *testing.T) {
 	d := dbtest.Postgres(t, db.Options{})
 	f := taskstest.New(t, d)
@@ -74,7 +74,7 @@ func TestErasedAccountLeavesNoRow(t *testing.T) {
 // TestErasedAccountLeavesNothing: after the deletion of an account, none of its
 // marked words is in the database file, its write-ahead log, the file store or
 // the log, another account keeps everything, money stays, and the receipt names
-// the deleted things and verifies with the published key alone.
+// the deleted objects and verifies with only the published key.
 func TestErasedAccountLeavesNothing(t *testing.T) {
 	path := dbtest.SQLitePath(t)
 	var log bytes.Buffer
@@ -163,7 +163,7 @@ func TestReceiptOfATask(t *testing.T) {
 		assert.NotEmpty(t, r.Issuer)
 		_, err = e.Verify(t.Context(), receipt[:len(receipt)-9]+"AAAAAAAAA")
 		require.Error(t, err)
-		// The audit log stays append-only in every other respect.
+		// All other changes of the audit log are still refused.
 		require.NoError(t, f.Accounts.Record(t.Context(), accounts.AuditEntry{Operator: "o", Action: "a", Subject: "s", Detail: "d"}))
 		for _, change := range []string{"SET subject = 'x'", "SET action = 'b', detail = '', subject = 'deleted x'", "SET detail = 'e', subject = 'deleted x'", "SET operator = 'p', detail = '', subject = 'deleted x'"} {
 			_, err := d.Exec(t.Context(), "UPDATE audit "+change)
@@ -174,9 +174,9 @@ func TestReceiptOfATask(t *testing.T) {
 	})
 }
 
-// TestLogsNameNoContent: whatever fails, an attempt, a download or a callback,
-// for a reason that names the recording or an address, the log has the task and
-// the cause, and nothing that the customer named.
+// TestLogsNameNoContent: if an attempt, a download or a callback fails for a
+// reason that names the recording or an address, the log has the task and the
+// cause, but no name or address of the customer's.
 func TestLogsNameNoContent(t *testing.T) {
 	var mu sync.Mutex
 	var log bytes.Buffer

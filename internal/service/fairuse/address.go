@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Proxies are the networks with trusted X-Forwarded-For headers; zero is none.
+// Proxies are the networks with trusted X-Forwarded-For headers; nil trusts
+// none.
 type Proxies []netip.Prefix
 
 // ParseProxies parses networks ("10.0.0.0/8") and addresses ("::1").
@@ -39,8 +40,8 @@ func (p Proxies) Trusts(a netip.Addr) bool {
 
 // Of returns the address of the client that sent r. That is the address of the
 // connection or, if it is a trusted proxy, the last address in X-Forwarded-For
-// that isn't one. Earlier addresses in the header are unverified claims of the
-// client. The address is invalid for connections without one.
+// that isn't a trusted proxy. Earlier addresses in the header are unverified
+// claims of the client. The address is invalid if the connection has none.
 func (p Proxies) Of(r *http.Request) netip.Addr {
 	a := ParseAddress(r.RemoteAddr)
 	if !a.IsValid() || !p.Trusts(a) {
@@ -60,7 +61,8 @@ func (p Proxies) Of(r *http.Request) netip.Addr {
 	return a
 }
 
-// ParseAddress parses an address, with or without a port, or is invalid.
+// ParseAddress parses an address, with or without a port; an invalid text
+// yields an invalid address.
 func ParseAddress(text string) netip.Addr {
 	if host, _, err := net.SplitHostPort(text); err == nil {
 		text = host

@@ -17,8 +17,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestForwardedFor checks that only trusted proxies are believed, and only the
-// part of the header that they added.
+// TestForwardedFor checks that only trusted proxies count, and only the part of
+// the header that they added.
 func TestForwardedFor(t *testing.T) {
 	proxies, err := ParseProxies([]string{"10.0.0.0/8", " 192.0.2.7", "2001:db8::/32"})
 	require.NoError(t, err)

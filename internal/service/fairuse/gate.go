@@ -83,7 +83,7 @@ func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) 
 		g.trim(q)
 		return nil, context.Cause(ctx)
 	}
-	// The place was assigned at the same moment: pass it to the next caller.
+	// A place was assigned at the same moment: pass it to the next caller.
 	g.give(q)
 	return nil, context.Cause(ctx)
 }

@@ -46,7 +46,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		key := Group(address)
 		from := key
 		if l.limits.Proxies.Trusts(address) {
-			from = c.RemoteAddr().String() // of this connection alone
+			from = c.RemoteAddr().String() // the key of this connection alone
 		}
 		if leave, err := l.places.Enter(context.Background(), from); err == nil {
 			return &conn{Conn: c, leave: leave}, nil
@@ -59,7 +59,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 const busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 79\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" +
 	`{"error":"too many connections: close some, try again","error_code":"internal"}`
 
-// refuse must not block the listener: bytes beyond the buffer are lost.
+// refuse must not block the listener: if the buffer is full, the rest is lost.
 func refuse(c net.Conn) {
 	_ = c.SetDeadline(time.Now().Add(time.Millisecond))
 	_, _ = c.Write([]byte(busy))
@@ -79,7 +79,7 @@ func (c *conn) Close() error {
 	return err
 }
 
-// CloseWrite closes the sending half. HTTP servers do that before they close a
+// CloseWrite closes the sending half. HTTP servers call it before they close a
 // connection whose client is still sending.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {

@@ -65,7 +65,6 @@ func (s *Server) listTransactions(w http.ResponseWriter, r *request) error {
 // clients and proxies.
 const pricesAge = 5 * time.Minute
 
-// getPricing is GET /pricing.
 func (s *Server) getPricing(w http.ResponseWriter, r *request) error {
 	p, err := s.prices.get(r.Context(), "")
 	if err != nil {
@@ -99,7 +98,7 @@ func keyRecordOf(k accounts.Key) keyRecord {
 }
 
 // person wraps a handler that requires a login with a password: a key must not
-// be able to create others that outlive it.
+// create other keys that outlive it.
 func (s *Server) person(h handler) handler {
 	return s.private(func(w http.ResponseWriter, r *request) error {
 		if r.who.User == "" {
@@ -168,7 +167,7 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	// Any id may be requested, and the audit log keeps its entries forever.
+	// Unknown ids must not fill the audit log, which keeps its entries forever.
 	if !slices.ContainsFunc(keys, func(k accounts.Key) bool { return k.ID == id.String() }) {
 		return notFound("there is no such key")
 	}

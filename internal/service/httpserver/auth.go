@@ -20,7 +20,6 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// principal is the sender of a request.
 type principal struct {
 	Account string // id of the account
 	User    string // id of the user, if the request carries an access token
@@ -56,7 +55,8 @@ func (s *Server) privately(take func(ctx context.Context, account string) error,
 }
 
 // open wraps a handler that requires no credentials. A request with valid
-// credentials takes its token anyway: the rate limit applies to every request.
+// credentials still takes a token of the rate bucket, because the rate limit
+// applies to every request.
 func (s *Server) open(h handler) handler {
 	return func(w http.ResponseWriter, r *request) error {
 		who, err := s.authenticate(r.Request)
@@ -76,9 +76,9 @@ func (s *Server) open(h handler) handler {
 	}
 }
 
-// checkQuery refuses query parameters that an endpoint does not have: a
-// mistyped filter would select everything. On their own endpoints, OpenAI and
-// Deepgram ignore them.
+// checkQuery refuses query parameters that an endpoint does not have, because a
+// mistyped filter would select everything. On endpoints of OpenAI's and
+// Deepgram's interfaces they are ignored, as by these vendors.
 func (s *Server) checkQuery(r *request) error {
 	known, ok := s.document.Queries[strings.TrimPrefix(r.route, s.cfg.BasePath)]
 	if !ok || s.openAIPath(r.route) || s.deepgramPath(r.route) {
@@ -92,14 +92,13 @@ func (s *Server) checkQuery(r *request) error {
 	return nil
 }
 
-// authenticate determines the sender of a request.
 func (s *Server) authenticate(r *http.Request) (principal, error) {
 	who, err := s.sender(r)
 	return who, denied(err)
 }
 
-// denied returns the response to credentials that are not accepted; other errors
-// stay as they are.
+// denied returns the response to credentials that are not accepted; other
+// errors are unchanged.
 func denied(err error) error {
 	switch {
 	case errors.Is(err, accounts.ErrUnauthorized):
@@ -219,9 +218,9 @@ func (t *tokens) issue(u accounts.User) (string, error) {
 	return t.sign(c)
 }
 
-// registered returns the claims of a token for an audience. It does not say when
-// the token was issued: another server, whose clock may be behind, can take it
-// at once.
+// registered returns the claims of a token for an audience. They lack the time
+// of issue, so that a server whose clock is behind accepts the token
+// immediately.
 func (t *tokens) registered(audience string, lifetime time.Duration) jwt.RegisteredClaims {
 	return jwt.RegisteredClaims{Issuer: tokenIssuer, Audience: jwt.ClaimStrings{audience}, ExpiresAt: jwt.NewNumericDate(t.now().Add(lifetime))}
 }
@@ -249,8 +248,8 @@ var errToken = errors.New("token refused")
 func (t *tokens) check(token string) (who principal, passwordSet time.Time, err error) {
 	var c claims
 	err = t.parse(token, &c, tokenAudience, maxToken)
-	// Someone who obtained the key must not be able to create tokens that
-	// outlive its rotation by much.
+	// A thief of the key must not be able to create tokens that outlive its
+	// rotation by much.
 	short := c.IssuedAt != nil && c.ExpiresAt != nil && c.ExpiresAt.Sub(c.IssuedAt.Time) <= tokenLifetime
 	if err != nil || c.Subject == "" || c.Account == "" || !short {
 		return principal{}, time.Time{}, errors.Join(errToken, err)

@@ -270,8 +270,8 @@ func TestLoginsTakeTurns(t *testing.T) {
 		<-release
 		return accounts.User{}, accounts.ErrUnauthorized
 	}
-	// Distinct users: no pair is refused, and one address fails up to
-	// AddressFailures times.
+	// Distinct users: no pair of user and address is refused, and one address
+	// fails up to AddressFailures times.
 	try := func(user int, from string) int {
 		return w.do("POST", "/auth/login", fmt.Sprintf(`{"username":"u%d","password":"x"}`, user), noKey, with("X-Forwarded-For", from)).status
 	}

@@ -28,9 +28,9 @@ const (
 
 // pacedBody reads a request body with a deadline that moves with the bytes
 // received: grace from the start, and one more second for every rate bytes.
-// This cuts off a client that trickles, but not a steady one on a slow line.
-// The deadline is set when the request begins, so it also ends the connection
-// of a body that is not read and never arrives.
+// This cuts off a client that sends too slowly, but not a steady one on a slow
+// line. The deadline is set when the request begins, so it also ends the
+// connection of a body that never arrives and is not read.
 type pacedBody struct {
 	io.ReadCloser
 	ctl   *http.ResponseController
@@ -45,8 +45,7 @@ type pacedBody struct {
 // extend sets the deadline for the bytes received so far.
 func (b *pacedBody) extend() {
 	limit := b.start.Add(b.grace + time.Duration(float64(b.got)/float64(b.rate)*float64(time.Second)))
-	// A writer without deadlines (a test's recorder) has no connection to
-	// guard.
+	// A writer without deadlines (a test's recorder) has no connection.
 	_ = b.ctl.SetReadDeadline(limit)
 }
 
@@ -119,7 +118,7 @@ func text(into *string, max int) func(*jsonstream.Value) error {
 	return func(v *jsonstream.Value) error { return v.Text(into, max) }
 }
 
-// decoded reads a value of JSON; wrong is the reason why it is refused.
+// decoded reads a value of JSON; wrong is the reason for a refusal.
 func decoded[T any](into *T, wrong string) func(*jsonstream.Value) error {
 	return func(v *jsonstream.Value) error {
 		raw, err := v.Raw()
@@ -131,7 +130,7 @@ func decoded[T any](into *T, wrong string) func(*jsonstream.Value) error {
 }
 
 // readError explains why a body could not be read to its end: it exceeded the
-// limit, arrived too slowly, or was malformed as message says.
+// limit, arrived too slowly, or was malformed, which message describes.
 func readError(err error, message string) *apiError {
 	if big, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge(big.Limit)
@@ -142,7 +141,6 @@ func readError(err error, message string) *apiError {
 	return invalidBecause(err, "%s", message) // io.EOF, a broken connection, wrong chunked encoding
 }
 
-// readOptions reads an Options object.
 func readOptions(v *jsonstream.Value, dst *spec.Options) error {
 	raw, err := v.Raw()
 	if err != nil {

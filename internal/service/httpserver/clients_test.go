@@ -104,7 +104,7 @@ func realClients(t *testing.T) map[string]func(url, key, path string) (string, e
 	}
 	installed := func(name string, args ...string) bool {
 		if _, err := run(name, args...); err != nil {
-			if os.Getenv("CI") != "" { // where .ci/run has installed all of them
+			if os.Getenv("CI") != "" { // .ci/run has installed all of these programs
 				t.Errorf("not installed: %s %v", name, args)
 			}
 			t.Logf("left out: %s %v", name, args)
@@ -142,8 +142,8 @@ func realClients(t *testing.T) map[string]func(url, key, path string) (string, e
 }
 
 // TestRefusalsReachUploadingClients: status and JSON of a refusal reach a
-// client that is sending 50 MB, even one that reads nothing before it has sent
-// everything.
+// client that is sending 50 MB, even a client that reads nothing before it has
+// sent everything.
 func TestRefusalsReachUploadingClients(t *testing.T) {
 	w := newWorld(t)
 	body := filepath.Join(t.TempDir(), "body.json")
@@ -238,7 +238,7 @@ func TestConcurrentUploadsAreLimited(t *testing.T) {
 	for range 2 {
 		wg.Go(func() {
 			a := big(hold)
-			for a.status == 429 { // a probe below took its place
+			for a.status == 429 { // a probe of the account's uploads took a place
 				a = big(hold)
 			}
 			assert.Equal(t, 400, a.status)

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCorrections: every format has the corrections, and with original the
-// result as it was. The log has authors and times. A correction of another
-// version is refused with the current one.
+// TestCorrections: every format has the corrections, and original=true returns
+// the result without them. The log has authors and times. A correction of
+// another version is refused with the current version.
 func TestCorrections(t *testing.T) {
 	s := newSpec(t, "sqlite")
 	path, result := "/tasks/"+s.all+"/corrections", "/tasks/"+s.all+"/result"

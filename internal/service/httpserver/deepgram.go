@@ -38,7 +38,7 @@ func (s *Server) listenFile(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusOK, q.Response(t.ID, t.CreatedAt, result))
 }
 
-// recording reads the recording of a request or its address.
+// recording reads the recording in a request, or the recording's address.
 func (s *Server) recording(w http.ResponseWriter, r *request, req *tasks.Request) error {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/json" {
 		err := readBody(w, r, maxSmallBody, jsonstream.Fields{"url": text(&req.URL, maxURL)})

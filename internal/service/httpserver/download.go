@@ -62,7 +62,7 @@ func (s *Server) getAudio(w http.ResponseWriter, r *request, id string) error {
 		return err
 	}
 	defer audio.Close()
-	if _, err := audio.Read(nil); err != nil && audio.Size > 0 { // it may have been deleted in the meantime
+	if _, err := audio.Read(nil); err != nil && audio.Size > 0 { // the audio may have been deleted meanwhile
 		return err
 	}
 	h := w.Header()

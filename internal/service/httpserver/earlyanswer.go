@@ -31,9 +31,9 @@ func (s *Server) guardBodies(h http.Handler) http.Handler {
 			return
 		}
 		if len(r.TransferEncoding) > 0 {
-			// A chunked body may also have come with a length, which net/http
-			// removes but a proxy may have used. Nothing after such a body may
-			// be taken for a request (RFC 9112, 6.1).
+			// A chunked body may also have had a length, which net/http removes
+			// but a proxy may have used. Nothing after such a body may be taken
+			// for a request (RFC 9112, 6.1).
 			w.Header().Set("Connection", "close")
 		}
 		ctl := http.NewResponseController(w)

@@ -175,7 +175,7 @@ func (w *world) work() {
 	callbacks, err := safehttp.New(safehttp.Config{Allow: []string{w.media.address}, Resolver: fixtureNames{}})
 	require.NoError(w.t, err)
 	var workers []*worker.Worker
-	for _, id := range []string{"worker-1", "worker-2"} { // one of them may be busy with a slow task
+	for _, id := range []string{"worker-1", "worker-2"} { // one worker may be busy with a slow task
 		one, err := worker.New(w.tasks.Runs, worker.Config{
 			Engine: w.api.cfg.Metrics.MeasureEngine(fakeEngine{}), ID: id, Poll: 25 * time.Millisecond, Grace: time.Millisecond,
 		})

@@ -37,8 +37,8 @@ type apiError struct {
 	Status  int    // HTTP status
 	Code    string // one of the codes above
 	Message string // the reason, in words
-	// Param is the field at fault, if the client sent one; only the endpoints
-	// of OpenAI's interface show it.
+	// Param is the wrong field, if there is one; only the endpoints of OpenAI's
+	// interface show it.
 	Param string
 	// RetryAfter, in seconds, is sent as the Retry-After header if positive.
 	RetryAfter int

@@ -94,8 +94,8 @@ func (c *cursor) advance(live *tasks.LiveSegments) (first int, segments []spec.S
 
 // getEvents handles GET /tasks/:id/events, an addition to the specification:
 // the task's state now and after every change, as server-sent events, until it
-// is final. Nothing is buffered for a client: a slow one misses states between
-// the one it reads and the newest.
+// is final. Nothing is buffered for a client: a slow client misses states
+// between the last one it has read and the newest.
 func (s *Server) getEvents(w http.ResponseWriter, r *request, id string) error {
 	states, err := s.cfg.Tasks.Follow(r.Context(), r.who.Account, id)
 	if err != nil {

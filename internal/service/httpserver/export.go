@@ -26,13 +26,13 @@ import (
 	"github.com/otograph/otograph/internal/system/blob"
 )
 
-// Export writes everything of an account to a ZIP archive, as the API returns it,
-// except secrets, as which the addresses of audio and callbacks count, but not
-// the hook's. It holds a small part of a result or recording in memory at a time.
+// Export writes all data of an account to a ZIP archive, as the API returns
+// them, except secrets and the addresses of audio and callbacks. It holds a
+// small part of a result or recording in memory at a time.
 //
-// The last entry, manifest.json, lists all others with their SHA-256, and those
-// that could not be read; their number is returned. After an error the archive
-// has no directory, so that no program takes it for a whole one.
+// The last entry, manifest.json, lists all other entries with their SHA-256,
+// and objects that could not be read; their number is returned. After an error
+// the archive has no directory, so that no program takes it for a complete one.
 func Export(ctx context.Context, from *erasure.Eraser, a accounts.Account, to io.Writer) (missing int, err error) {
 	x := &export{from: from, account: a, archive: zip.NewWriter(to), begun: time.Now()}
 	x.addAccount(ctx)
@@ -67,7 +67,7 @@ type entry struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256,omitempty"`
-	Error  string `json:"error,omitempty"` // why it is missing or, with bytes, incomplete
+	Error  string `json:"error,omitempty"` // why the entry is missing or, with bytes, incomplete
 
 	export *export
 	method uint16
@@ -121,7 +121,7 @@ func (x *export) add(ctx context.Context, name string, method uint16, write func
 	}
 }
 
-// addJSON adds the JSON form of what read returns.
+// addJSON adds the JSON form of the value that read returns.
 func (x *export) addJSON(ctx context.Context, name string, read func() (any, error)) {
 	x.add(ctx, name, zip.Deflate, func(w io.Writer) error {
 		v, err := read()

@@ -42,18 +42,18 @@ var exportedTables = map[string]string{
 	"accounts": "account.json", "account_sums": "account.json", "api_keys": "account.json", "users": "account.json", "packs": "account.json", "holds": "account.json",
 	"hooks": "hook.json", "voices": "voices.json", "ledger": "ledger.jsonl", "charged_work": "usage/", "settlements": "usage/", "pack_uses": "usage/",
 	"tasks": "/task.json", "corrections": "/corrections.json",
-	// Results, which tasks name, are copied into live_segments until they end,
-	// and into callbacks until they are delivered.
+	// The results that tasks name are copied into live_segments until the tasks
+	// end, and into callbacks until these are delivered.
 	"live_segments": "", "callbacks": "", "idempotency": "",
-	// The operator's: secrets, prices, the log of changes, the queue.
+	// Tables of the operator: secrets, prices, the log of changes, the queue.
 	"secrets": "", "prices": "", "audit": "", "identity": "", "workers": "", "chores": "", "lanes": "", "lane_accounts": "", "rate_buckets": "",
 	"doomed_blobs": "", "orphans": "", "goose_db_version": "",
 	"annotations": "", // no longer used
 }
 
-// unexported are the kinds of a customer's texts that an export lacks: secrets,
-// as which the addresses of audio and callbacks count, idempotency keys, the
-// operator's notes, and data that the end of a task deletes.
+// unexported are the kinds of a customer's texts that an export lacks: secrets
+// (also the addresses of audio and callbacks), idempotency keys, the operator's
+// notes, and data that the end of a task deletes.
 var unexported = []string{"note", "secret", "host", "key", "checkpoint", "live"}
 
 // archive is an export that was read and checked against its manifest.
@@ -128,7 +128,7 @@ func exportOf(t *testing.T, f *taskstest.Fixture, a accounts.Account) (archive, 
 func keepingAudio(c *tasks.Config) { c.KeepAudio = time.Hour }
 
 // TestExportHasEverything: the export of an account has all its marked texts
-// but its secrets, in every table with rows of accounts, nothing of another
+// except secrets, in every table with rows of accounts, nothing of another
 // account, and the ledger and sums exactly.
 func TestExportHasEverything(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -170,8 +170,8 @@ func TestExportHasEverything(t *testing.T) {
 	})
 }
 
-// checkTables checks that each table of the database has a place in exports,
-// and that the place is in this one.
+// checkTables checks that each table of the database has an entry in exports,
+// and that this export has the entry.
 func checkTables(t *testing.T, d *db.DB, a archive) {
 	t.Helper()
 	query := "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -227,9 +227,9 @@ func checkMoney(t *testing.T, f *taskstest.Fixture, c *taskstest.Customer, a arc
 	assert.Equal(t, charged, sum)
 }
 
-// TestExportNamesWhatIsMissing: a task that is deleted during the export, a file
-// that the store does not return and one that is too short are in the manifest;
-// everything else is in the archive. The log names none of them.
+// TestExportNamesWhatIsMissing: the manifest names a task that is deleted
+// during the export, a file that the store does not return, and a file that is
+// too short; everything else is in the archive. The log names none of these.
 func TestExportNamesWhatIsMissing(t *testing.T) {
 	var log bytes.Buffer
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), keepingAudio, func(c *tasks.Config) { c.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
@@ -305,9 +305,9 @@ func TestExportIsWholeOrNone(t *testing.T) {
 	}
 }
 
-// TestExportHoldsLittle: the export of a recording of 64 MB allocates a
+// TestExportUsesLittleMemory: the export of a recording of 64 MB allocates a
 // fraction of its size.
-func TestExportHoldsLittle(t *testing.T) {
+func TestExportUsesLittleMemory(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	w, err := f.NewAudio(t.Context(), "speech.wav")
 	require.NoError(t, err)
@@ -348,8 +348,9 @@ func TestSafeName(t *testing.T) {
 	}
 }
 
-// TestExportOverHTTP: a key or a login exports its own account, as the audit log
-// records; a read-only key does not. A response that is cut off is no archive.
+// TestExportOverHTTP: a key or a login exports its own account, as the audit
+// log records; a read-only key does not. A response that is cut off is not a
+// valid archive.
 func TestExportOverHTTP(t *testing.T) {
 	w := newWorld(t)
 	other, _ := w.newAccount("other", "1")

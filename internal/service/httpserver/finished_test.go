@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFinishedSince: a client that passes each cursor on lists every ended task
-// once, and no others; a cursor that cannot be one is refused.
+// TestFinishedSince: a client that continues from each returned cursor lists
+// every ended task once, and no others; an invalid cursor is refused.
 func TestFinishedSince(t *testing.T) {
 	s := newSpec(t, "sqlite")
 	listed, cursor := map[string]bool{}, "0"

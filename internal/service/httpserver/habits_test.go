@@ -38,8 +38,8 @@ func TestBodiesAsProgramsWriteThem(t *testing.T) {
 	assert.Equal(t, 415, a.status)
 }
 
-// TestCompressedBodiesAreNamed: a form that is compressed is refused for that,
-// not for a missing field.
+// TestCompressedBodiesAreNamed: a compressed form is refused because it is
+// compressed, not for a missing field.
 func TestCompressedBodiesAreNamed(t *testing.T) {
 	w := newWorld(t)
 	body, header := form(t, "talk.wav", true)
@@ -210,8 +210,8 @@ func TestPathsOfOpenAI(t *testing.T) {
 	}
 }
 
-// TestLongPrompts checks that a long prompt keeps its end: clients send the text
-// so far as one.
+// TestLongPrompts checks that a long prompt keeps its end: clients send the
+// text so far as a prompt.
 func TestLongPrompts(t *testing.T) {
 	w := newWorld(t)
 	w.work()

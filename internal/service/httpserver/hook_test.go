@@ -12,7 +12,7 @@ import (
 
 // TestHookOverHTTP: a full key sets, shows, rotates and removes the account's
 // hook; a read-only key only shows it; the secret is returned once, and the
-// audit log has every change with its key, without the URL.
+// audit log has every change with the API key's id, without the URL.
 func TestHookOverHTTP(t *testing.T) {
 	w := newWorld(t)
 	key, _, err := w.accounts.CreateLimitedKey(t.Context(), w.account.ID, accounts.KeyOptions{ReadOnly: true})

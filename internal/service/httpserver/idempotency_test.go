@@ -16,7 +16,7 @@ import (
 )
 
 // TestEqualSubmissionsMakeOneTask: 50 parallel identical requests with one key
-// make one task and one hold, and get one response. It covers T12 of
+// make one task and one hold, and get the same response. It covers T12 of
 // test/README.md.
 func TestEqualSubmissionsMakeOneTask(t *testing.T) {
 	for name, body := range map[string]any{"base64": upload(nil), "url": map[string]any{"audio_url": "https://a.example.com/a.wav"}} {

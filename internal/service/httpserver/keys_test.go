@@ -47,7 +47,7 @@ func TestKeysAreManagedByPeople(t *testing.T) {
 	for _, none := range []string{"nonsense", unknownTask} {
 		assert.Equal(t, 404, w.do("DELETE", "/account/keys/"+none, nil, ann).status)
 	}
-	for range 2 { // again is no error
+	for range 2 { // a second revocation is not an error
 		assert.Equal(t, 200, w.do("DELETE", "/account/keys/"+id, nil, ann).status)
 	}
 	assert.Equal(t, 401, w.do("GET", "/account", nil, with("X-Api-Key", key)).status)

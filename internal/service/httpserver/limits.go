@@ -33,8 +33,8 @@ func (s *Server) admit(r *request, max int64) (leave func(), err error) {
 }
 
 // On the endpoints of OpenAI's interface, a request beyond the account's limits
-// waits for a time before it is refused: before its body is read for the
-// account's rate and other uploads, afterwards for a slot among the tasks.
+// waits for a time before it is refused: before its body is read, for the
+// account's rate and other uploads; afterwards, for a slot among the tasks.
 const (
 	defaultLimitWait = 30 * time.Second
 	shareBeforeBody  = 1.0 / 3 // of the wait: a body has BodyGrace to begin
@@ -43,8 +43,8 @@ const (
 	maxLimitWaits = 1000
 )
 
-// untilAllowed calls try until it no longer fails for the account's limits, or
-// limit has passed; then it returns the last error.
+// untilAllowed calls try until its error is not one of the account's limits, or
+// limit has passed, and returns the last error.
 func (s *Server) untilAllowed(ctx context.Context, limit time.Duration, try func() error) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -79,7 +79,7 @@ func (s *Server) admitInTurn(r *request) (leave func(), err error) {
 // many tasks wait in their order.
 func (s *Server) createInOrder(ctx context.Context, req tasks.Request) (t tasks.Task, err error) {
 	req.Waits = true
-	last := billing.ErrConcurrencyLimit // of Create; nothing was created
+	last := billing.ErrConcurrencyLimit // Create's error, after which nothing was created
 	waits, cancel := context.WithTimeout(ctx, s.cfg.LimitWait)
 	defer cancel()
 	leave, err := s.places.Enter(waits, req.Account)

@@ -62,7 +62,7 @@ func TestRequestsWaitTheirTurn(t *testing.T) {
 }
 
 // TestAudioOfAnUnclearTaskStays: the audio is kept if the task may exist, and
-// deleted if it was not tried to create it.
+// deleted if no creation was tried.
 func TestAudioOfAnUnclearTaskStays(t *testing.T) {
 	w := newWorld(t)
 	request := func() tasks.Request {

@@ -31,7 +31,6 @@ func (s *Server) names(ctx context.Context) (openai.Names, error) {
 	return openai.Names{Aliases: s.cfg.ModelAliases, Strict: s.cfg.StrictModels, Sets: sets}, err
 }
 
-// listModels is GET /models.
 func (s *Server) listModels(w http.ResponseWriter, r *request) error {
 	names, err := s.names(r.Context())
 	return respond(w, names.List(s.started), err)
@@ -178,7 +177,7 @@ func (s *Server) readForm(w http.ResponseWriter, r *request, translate bool, fil
 
 // shouldRetry is the header that tells OpenAI's clients whether to send a
 // request again, regardless of the status. Once the task exists they must not,
-// because a retry would create another task, which is charged as well.
+// because a retry would create and charge another task.
 const shouldRetry = "X-Should-Retry"
 
 // finished waits for the end of a task and returns its result, with the names
@@ -317,13 +316,12 @@ const maxReference = 8 << 20
 type formFiles struct {
 	server *Server
 	r      *request
-	audio  *blob.Writer // nil before there is one
+	audio  *blob.Writer // nil before a recording comes
 	task   string       // the task's id, "" before there is a recording of a speaker
 	keys   []string     // of the recordings of known speakers
 	owned  bool         // the task exists
 }
 
-// keepAudio stores the audio.
 func (k *formFiles) keepAudio(filename string, from io.Reader) (err error) {
 	k.audio, err = k.server.storeAudio(k.r.Context(), filename, from)
 	return err

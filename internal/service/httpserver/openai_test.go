@@ -146,7 +146,7 @@ func TestTranscriptions(t *testing.T) {
 }
 
 // TestVerboseSegments: a segment of verbose_json has the recognizer's measures,
-// and 0 for missing ones, never null.
+// and 0 for missing measures, never null.
 func TestVerboseSegments(t *testing.T) {
 	w := newWorld(t)
 	w.work()
@@ -167,7 +167,8 @@ func TestVerboseSegments(t *testing.T) {
 }
 
 // TestTranscribeParameters2026: keywords become hotwords, languages reach the
-// worker, a single one counts as given, and dated model names are accepted.
+// worker, a single language counts as given, and dated model names are
+// accepted.
 func TestTranscribeParameters2026(t *testing.T) {
 	w := newWorld(t)
 	w.work()

@@ -50,8 +50,8 @@ func (s *Server) allowOrigins(h http.Handler) http.Handler {
 }
 
 // checkHost refuses requests for a host name that is neither this machine's nor
-// in Config.Hosts. A service for local programs must not respond to a browser
-// that a foreign name led to a loopback address (DNS rebinding).
+// in Config.Hosts. A service for local programs must not respond to a page
+// whose foreign name resolves to a loopback address (DNS rebinding).
 func (s *Server) checkHost(h http.Handler) http.Handler {
 	if s.cfg.Hosts == nil {
 		return h

@@ -46,7 +46,8 @@ func (s *Server) getRealtime(w http.ResponseWriter, r *request) error {
 	return s.startRealtime(w, r, c.Session)
 }
 
-// startRealtime runs a session, whose client may have made its terms before.
+// startRealtime runs a session; session is the one that a client secret was
+// made for.
 func (s *Server) startRealtime(w http.ResponseWriter, r *request, session json.RawMessage) error {
 	if err := s.admitLive(w, r); err != nil {
 		return err
@@ -90,7 +91,6 @@ const (
 	maxSecretTerms = 4096 // bytes of the session
 )
 
-// secretClaims are the claims of a client secret.
 type secretClaims struct {
 	Account string          `json:"account"`
 	Key     string          `json:"key,omitempty"` // id of the API key that made it

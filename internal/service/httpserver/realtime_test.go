@@ -19,7 +19,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// mute is a live service whose sessions say nothing; it holds their orders.
+// mute is a live service whose sessions send nothing; it records their orders.
 type mute struct{ orders chan sessions.Order }
 
 func (m mute) Open(_ context.Context, o sessions.Order, _ doors.Settings) (doors.Session, error) {
@@ -119,8 +119,8 @@ func TestRealtimeCredentials(t *testing.T) {
 	assert.Equal(t, 403, status)
 }
 
-// What cannot be served is refused before the upgrade, in OpenAI's form; a
-// server that stops ends its sessions with 1012.
+// A session that cannot be served is refused before the upgrade, in OpenAI's
+// form; a server that stops ends its sessions with 1012.
 func TestRealtimeRefusals(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Live = mute{make(chan sessions.Order, 9)} })
 	_, poor := w.newAccount("poor", "0")

@@ -235,7 +235,7 @@ func (s *Server) routes(classes []byte) {
 	s.endpoint("/audio/transcriptions", methods{"POST": s.waiting(s.transcribe)})
 	s.endpoint("/audio/translations", methods{"POST": s.waiting(s.translation)})
 	s.endpoint("/listen", methods{"GET": live(s, deepgram.NewLive), "POST": s.waiting(s.listenFile)})
-	// Other vendors' interfaces for live sound that are not below the base path:
+	// Other vendors' interfaces for live sound, outside the base path:
 	s.route(s.mux, s.folder()+"/v2/listen", methods{"GET": live(s, deepgram.NewFlux)})
 	s.route(s.mux, s.folder()+"/v3/ws", methods{"GET": live(s, func(values url.Values, id string) (*assemblyai.Live, doors.Settings, error) {
 		return assemblyai.New(values, id, s.cfg.LongestLive)
@@ -289,14 +289,14 @@ func (s *Server) route(mux *http.ServeMux, pattern string, m methods) {
 }
 
 // endpoint routes a path of the API. The rate limit applies to every request:
-// one with a wrong method takes a token too.
+// even a request with a wrong method takes a token.
 func (s *Server) endpoint(path string, m methods) {
 	pattern := s.cfg.BasePath + path
 	s.mux.Handle(pattern, s.answer(pattern, m.serve(s.open(m.refuse))))
 }
 
-// serve returns a handler that calls the request's method, or refuse if it is
-// missing. HEAD uses GET's.
+// serve returns a handler that calls the handler of the request's method, or
+// refuse without one. HEAD uses GET's handler.
 func (m methods) serve(refuse handler) handler {
 	return func(w http.ResponseWriter, r *request) error {
 		h := m[r.Method]
@@ -394,7 +394,7 @@ func (s *Server) Drain() {
 }
 
 // SetTokenKey replaces the key that signs access tokens: all tokens issued
-// before are refused from now on.
+// before are invalid.
 func (s *Server) SetTokenKey(key []byte) error { return s.tokens.setKey(key) }
 
 // answer wraps a handler with a request id, recovery from panics, errors as
@@ -441,7 +441,7 @@ func (s *Server) answer(route string, h handler) http.Handler {
 
 func (s *Server) logRequest(r *request, rec *recorder, failure *apiError, took time.Duration) {
 	level := slog.LevelInfo
-	if failure == nil && slices.Contains(opsPaths, r.route) { // asked every few seconds
+	if failure == nil && slices.Contains(opsPaths, r.route) { // requested every few seconds
 		level = slog.LevelDebug
 	}
 	attrs := []any{

@@ -177,8 +177,8 @@ func TestLengthWithChunksEndsTheConnection(t *testing.T) {
 	}
 }
 
-// TestSlowBodies: a client that trickles is cut off with 408; a slow but steady
-// one is not.
+// TestSlowBodies: a client that sends too slowly is cut off with 408; a slow
+// but steady one is not.
 func TestSlowBodies(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.BodyGrace, c.MinBodyRate = 300*time.Millisecond, 1000 })
 	trickle := func(pause time.Duration, chunk, n int) answer {

@@ -183,7 +183,6 @@ type batchItem struct {
 // batchLookups limits the names of one batch that are resolved concurrently.
 const batchLookups = 16
 
-// createBatch is POST /tasks/batch.
 func (s *Server) createBatch(w http.ResponseWriter, r *request) error {
 	var sub *batchSubmission
 	key, err := submitted(w, r, "/tasks/batch", maxBatchBody, func(body io.Reader) (err error) {
@@ -215,7 +214,7 @@ func (s *Server) createBatch(w http.ResponseWriter, r *request) error {
 			return nil
 		})
 	}
-	_ = g.Wait() // lookups report into their requests
+	_ = g.Wait() // lookups write their errors into the requests
 	if err := r.Context().Err(); err != nil {
 		return err
 	}

@@ -133,7 +133,6 @@ func (s *Server) asked(r *request, t *terms) (tasks.Request, error) {
 	}, nil
 }
 
-// createTask is POST /tasks.
 func (s *Server) createTask(w http.ResponseWriter, r *request) error {
 	var (
 		audio *blob.Writer
@@ -222,8 +221,8 @@ func (s *Server) commitAudio(r *request, field string, audio *blob.Writer, req *
 	return err
 }
 
-// checkURL rejects a URL that this service may not access. A resolver that does
-// not respond does not count against the URL: the worker will try again.
+// checkURL rejects a URL that this service may not access. If the resolver does
+// not respond, the URL is accepted: the worker will resolve the name again.
 func (s *Server) checkURL(r *request, field, u string) error {
 	err := s.cfg.CheckURL(r.Context(), u)
 	switch {

@@ -100,8 +100,8 @@ func TestVendors(t *testing.T) {
 }
 
 // Nothing is unpacked: compression is not agreed upon, and a frame that claims
-// it ends the connection, as does a message that is too long. Neither begins a
-// session.
+// it ends the connection, as does a message that is too long. Neither frame
+// begins a session.
 func TestFramesOfLiveClients(t *testing.T) {
 	live := noSessions{make(chan sessions.Order, 9)}
 	w := newWorld(t, func(c *Config) { c.Live = live })
@@ -120,7 +120,7 @@ func TestFramesOfLiveClients(t *testing.T) {
 		})
 		require.NoError(t, err)
 		assert.Empty(t, resp.Header.Get("Sec-WebSocket-Extensions"))
-		go func() { _, _ = raw.Write(frame) }() // until the server has heard enough
+		go func() { _, _ = raw.Write(frame) }() // until the server closes the connection
 		_, _, err = conn.Read(t.Context())
 		assert.Equal(t, want, websocket.CloseStatus(err), "%v", err)
 		_ = conn.CloseNow()

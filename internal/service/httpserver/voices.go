@@ -39,7 +39,7 @@ func voiceRecordOf(v accounts.Voice) voiceRecord {
 type voiceSubmission struct {
 	voice         voices.Voice // vectors are nil if a task or another voice is named
 	task, speaker string
-	other         string // id of the voice that becomes a part of this one
+	other         string // id of the voice to merge into this one
 	denied        bool   // the speaker is another person than the voice
 }
 
@@ -90,7 +90,6 @@ func (s *Server) storeVoice(r *request, v voiceSubmission) (accounts.Voice, erro
 	return s.cfg.Accounts.AddVoice(r.Context(), r.who.Account, voice)
 }
 
-// fields returns the fields of the body.
 func (v *voiceSubmission) fields() jsonstream.Fields {
 	return jsonstream.Fields{
 		"name": text(&v.voice.Name, maxVoiceField), "consent": text(&v.voice.Consent, maxVoiceField), "model": text(&v.voice.Model, maxVoiceField),
@@ -107,7 +106,6 @@ func (v *voiceSubmission) fields() jsonstream.Fields {
 	}
 }
 
-// readVectors reads lists of numbers.
 func readVectors(raw []byte) ([][]float32, error) {
 	wrong := invalid("vectors: must be a list of lists of finite numbers")
 	var lists [][]*float32

@@ -105,8 +105,8 @@ func TestInvalidVoicesAreRefused(t *testing.T) {
 	assert.Equal(t, []any{413, codePayloadTooLarge}, []any{a.status, a.code(t)})
 }
 
-// TestSpeakerOfADeletedTaskIs404: if a task is deleted while its speaker is being
-// stored, the response is that the task does not exist, not an internal error.
+// TestSpeakerOfADeletedTaskIs404: if a task is deleted while its speaker is
+// being stored, the response is 404, not an internal error.
 func TestSpeakerOfADeletedTaskIs404(t *testing.T) {
 	w := newWorld(t)
 	doomed := ""

@@ -233,7 +233,7 @@ func (v *Value) Raw() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Null reports whether the value is null. If so, it is read.
+// Null reports whether the value is null, and then reads it.
 func (v *Value) Null() (bool, error) {
 	if v.kind != 'n' {
 		return false, nil
@@ -283,7 +283,7 @@ func (v *Value) Bool(dst *bool) error {
 	return nil
 }
 
-// Texts reads an array of strings with at most maxItems, else stops early.
+// Texts reads an array of at most maxItems strings; it stops at a longer one.
 func (v *Value) Texts(dst *[]string, maxItems, maxLen int) error {
 	raw, err := v.Raw()
 	if err != nil {

@@ -83,8 +83,8 @@ func (t *textReader) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// readEscape reads one JSON escape of an ASCII character; for anything beyond
-// ASCII it returns 0x80, which is in no Base64 alphabet.
+// readEscape reads one JSON escape of an ASCII character; for other characters
+// it returns 0x80, which is in no Base64 alphabet.
 func readEscape(r *bufio.Reader) (byte, error) {
 	escape, err := r.Peek(2)
 	if err == nil && escape[1] == 'u' {
@@ -161,7 +161,7 @@ func (b *base64Reader) Read(p []byte) (n int, err error) {
 		return n, nil // the decoder returns the error again
 	}
 	switch {
-	case b.text.failed != nil: // perhaps within a group of four characters
+	case b.text.failed != nil: // the text may end within a group of four characters
 		return 0, b.text.failed
 	case errors.Is(err, errBase64), errors.As(err, new(base64.CorruptInputError)):
 		e := invalid("%s: not valid Base64 (standard or URL-safe alphabet, or a data URL)", b.name)

@@ -44,7 +44,7 @@ type Metrics struct {
 
 	// ObserveDatabase counts a query ("read") or transaction ("write") of the
 	// database, ObserveStore an operation of the file store; err is set if the
-	// database or the store is to blame.
+	// database or the store failed.
 	ObserveDatabase, ObserveStore func(op string, took time.Duration, err error)
 }
 
@@ -183,9 +183,8 @@ func (m *Metrics) RefusedConnections() (refused func()) {
 	return m.counters("otograph_connections_refused_total", "Connections refused because too many were open, in all or from one address.").WithLabelValues().Inc
 }
 
-// Outage returns a function with which a worker or fetcher reports outages: for
-// each part, whether its failure keeps the member from claiming tasks, and
-// since when.
+// Outage returns a function with which a worker or fetcher reports outages: the
+// part whose failure keeps the member from claiming tasks, and since when.
 func (m *Metrics) Outage(member string) func(part worker.Part, since time.Time) {
 	report := func(part worker.Part, since time.Time) {
 		at := 0.0

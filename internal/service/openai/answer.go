@@ -106,7 +106,6 @@ func Logprobs(segments []spec.Segment) []Logprob {
 	return out
 }
 
-// languageCode is a detected language.
 type languageCode struct {
 	Code string `json:"code"`
 }
@@ -267,8 +266,8 @@ func (s *Speech) Sentence(seg spec.Segment) any {
 }
 
 // End returns the events of the rest of the result, of all segments with their
-// speakers if they are requested, and of the whole text, which is authoritative
-// if a failed attempt sent different sentences.
+// speakers if speakers are requested, and of the whole text, which counts if a
+// failed attempt sent different sentences.
 func (s *Speech) End(result spec.Result) (events []any) {
 	whole := wholeText(result)
 	if s.text != "" {

@@ -22,7 +22,6 @@ type field struct {
 
 var writtenName = regexp.MustCompile(`^([^\[\].]+)(?:\[([^\[\]]*)\]|\.([^\[\].]+))?$`)
 
-// readName reads the name of a field.
 func readName(written string) field {
 	parts := writtenName.FindStringSubmatch(written)
 	if parts == nil {
@@ -40,15 +39,15 @@ func readName(written string) field {
 	return f
 }
 
-// listFields may be repeated; where true, their entries contain no commas. Only
+// listFields may be repeated; if true, their entries contain no commas. Only
 // transcriptions have them.
 var listFields = map[string]bool{
 	"timestamp_granularities": true, "include": true, "languages": true,
 	"keywords": false, "known_speaker_names": false, referencesName: false,
 }
 
-// entries returns the entries in a field's text: a single one, the entries of a
-// JSON array, or entries separated by commas.
+// entries returns the entries in a field's text: a single entry, a JSON array,
+// or entries separated by commas.
 func (f field) entries(text string) []string {
 	var list []string
 	text = strings.TrimSpace(text)

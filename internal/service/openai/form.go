@@ -98,13 +98,13 @@ func ReadForm(mr *multipart.Reader, names Names, translate bool, file func(filen
 // formReading is the state of reading a form.
 type formReading struct {
 	form      *Form
-	file      func(filename string, from io.Reader) error // nil once there is a file
+	file      func(filename string, from io.Reader) error // nil once a file has been read
 	reference func(from io.Reader) error
 	entries   map[string]int // of each list
 }
 
-// take reads a part of the form. An empty field counts as missing; of a field
-// that is given twice and is not a list, the last one counts.
+// take reads a part of the form. An empty field counts as missing; if a field
+// that is not a list occurs twice, the last one counts.
 func (r *formReading) take(part *multipart.Part) error {
 	name := readName(part.FormName())
 	_, isList := listFields[name.name]
@@ -184,7 +184,7 @@ func (f *Form) readFile(part *multipart.Part, file func(filename string, from io
 	}
 	switch encoding := strings.ToLower(part.Header.Get("Content-Transfer-Encoding")); encoding {
 	case "", "7bit", "8bit", "binary", "identity":
-		if !strings.EqualFold(string(head), jsonstream.DataURL) { // no recording begins so
+		if !strings.EqualFold(string(head), jsonstream.DataURL) { // no recording begins like this
 			return file(f.Filename, content)
 		}
 	case "base64":
@@ -378,7 +378,7 @@ func (f *Form) finish() error {
 	if f.Translate && (f.model.diarize || f.model.optimize != nil && *f.model.optimize) {
 		return badField("model", "%s does not translate; use otograph", f.model.id)
 	}
-	if f.format != formatVerbose { // ignored without it, as by OpenAI
+	if f.format != formatVerbose { // ignored in other formats, as by OpenAI
 		f.words, f.segments = false, false
 	}
 	if f.model.id == "whisper-1" && !f.streams() { // OpenAI ignores stream for it
@@ -420,7 +420,8 @@ func (f *Form) finish() error {
 	return nil
 }
 
-// chooseLanguage sets the language, given as such or as the only list entry.
+// chooseLanguage sets the language from the field language or the only entry of
+// the list.
 func (f *Form) chooseLanguage() error {
 	switch given := f.Options.ASRLanguage; {
 	case given != nil && len(f.Languages) > 0:
@@ -435,7 +436,6 @@ func (f *Form) chooseLanguage() error {
 	return nil
 }
 
-// streams reports whether the format can be streamed.
 func (f *Form) streams() bool {
 	return slices.Contains([]string{formatJSON, formatText, formatDiarized}, f.format)
 }

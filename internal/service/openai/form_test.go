@@ -165,7 +165,7 @@ func (r request) write(t *rapid.T) writing {
 
 func writeList(t *rapid.T, name string, list []string) (fields [][2]string) {
 	way := rapid.SampledFrom([]string{"name[]", "name", "name[0]", "JSON", "commas"}).Draw(t, "way of "+name)
-	if name == referencesName && way == "commas" { // there is one in each data URL
+	if name == referencesName && way == "commas" { // each data URL contains a comma
 		way = "JSON"
 	}
 	switch way {
@@ -220,8 +220,8 @@ func TestFormsInEveryNotation(t *testing.T) {
 	})
 }
 
-// TestOldClientsForms: a file name in a client's own encoding is read, and of a
-// field given twice the last one counts.
+// TestOldClientsForms: a file name in a client's own encoding is read, and if a
+// field occurs twice, the last one counts.
 func TestOldClientsForms(t *testing.T) {
 	form, _ := writing{name: "M\xfcnchen.opus", fields: [][2]string{
 		{"model", "gpt-4o-transcribe"},
@@ -287,9 +287,8 @@ func TestNamesOfModels(t *testing.T) {
 	assert.Equal(t, []any{[]string{"en"}, false, false}, []any{m.Languages, m.WordTimes, m.Translates})
 }
 
-// TestListOfAliases: an alias of a model that is not there, as before the
-// workers have reported, is left out; an alias in place of a builtin name is
-// listed once.
+// TestListOfAliases: an alias of a missing model (no worker has reported yet)
+// is left out; an alias that replaces a builtin name is listed once.
 func TestListOfAliases(t *testing.T) {
 	names := Names{Aliases: map[string]string{"house": "ggml-large-v3", "whisper-1": "ggml-base"}}
 	ids := func() (ids []string) {

@@ -41,8 +41,8 @@ var builtin = []model{
 	{id: "gpt-realtime-whisper"},
 }
 
-// used returns the name of the model that made a result: the folder's, or that
-// of the tier.
+// used returns the name of the model that made a result: that of a model of the
+// folder, or that of the tier.
 func (m model) used(result spec.Result) string {
 	return cmp.Or(m.file, "otograph-"+result.Tier.String())
 }
@@ -52,10 +52,10 @@ var dated = regexp.MustCompile(`-(\d{4}-\d{2}-\d{2}|\d{4}|latest)$`)
 
 // Names are the names that clients may send as model.
 type Names struct {
-	// Aliases are names for others, as the operator chose them.
+	// Aliases maps further names, chosen by the operator, to names of models.
 	Aliases map[string]string
-	// Strict refuses the sizes of Whisper that the folder does not have, which
-	// otherwise are names of the standard tier.
+	// Strict refuses sizes of Whisper that the folder lacks; otherwise they are
+	// names of the standard tier.
 	Strict bool
 	// Sets describes the workers' sets of models. A model can be named if all
 	// sets have it, because any worker may claim a task. It is empty while no
@@ -76,7 +76,7 @@ func (n Names) installed() []spec.NamedModel {
 	})
 }
 
-// find returns a model by its name: an alias, a name of ours or of OpenAI's,
+// find returns a model by its name: an alias, the service's or OpenAI's name,
 // with or without a date, or a model of the folder under the name of its file,
 // of its publisher or of other programs.
 func (n Names) find(id string) (model, error) {
@@ -149,7 +149,6 @@ var precision = regexp.MustCompile(`-(?:q\d(?:_\d)?|f16|f32|int8|fp16|fp32)$`)
 
 func unquantized(name string) string { return precision.ReplaceAllString(name, "") }
 
-// all returns every name.
 func (n Names) all() []string {
 	var names []string
 	for _, m := range builtin {
@@ -218,8 +217,8 @@ type List struct {
 	Data   []Model `json:"data"`
 }
 
-// List returns the list of the models without aliases of models that are not
-// there; created is their date.
+// List returns the list of the models, without aliases of missing models;
+// created is their date.
 func (n Names) List(created time.Time) List {
 	list := List{"list", []Model{}}
 	for _, id := range n.all() {

@@ -48,7 +48,7 @@ func (f *Form) checkSpeakers(references int) error {
 }
 
 // readReferences passes on the recordings in a field: a data URL, or a JSON
-// array of them. A field without text has none.
+// array of them. An empty field has no recordings.
 func readReferences(from io.Reader, one func(io.Reader) error) error {
 	text := bufio.NewReader(from)
 	switch first, err := text.Peek(1); {

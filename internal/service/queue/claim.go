@@ -26,10 +26,10 @@ type Claim struct {
 // worker, $2 its model set, $3 the time.
 const taken = `phase = 'running', status = 'processing', error_message = NULL, attempt = attempt + 1, worker_id = $1, model_set = $2, claimed_at = $3, updated_at = $3`
 
-// inTurn claims on PostgreSQL, in one statement, the oldest task of the account
-// whose turn it is in lane %[1]s. It skips accounts and tasks that other
-// transactions have locked, so that claims do not wait for one another. The
-// account is selected without a join, which would read and sort all its tasks.
+// inTurn claims on PostgreSQL, in one statement, the oldest task of the next
+// account in lane %[1]s. It skips accounts and tasks that other transactions
+// have locked, so that claims do not wait for one another. The account is
+// selected without a join, which would read and sort all its tasks.
 const inTurn = `WITH who AS (
 		SELECT account_id FROM lane_accounts WHERE lane = '%[1]s' AND waiting > 0 AND NOT stopped ORDER BY served, account_id LIMIT 1 FOR UPDATE SKIP LOCKED),
 	pick AS (
@@ -98,8 +98,8 @@ func (q *Queue) ways(seen look, modelSet string) (ways []claimFunc) {
 	return ways
 }
 
-// first tries the claim functions, each in its own transaction, until one finds
-// a task; nil if none does. An error of read rolls the claim back.
+// first tries the claim functions, each in its own transaction, until one
+// returns a task, else nil. An error of read rolls the claim back.
 func (q *Queue) first(ctx context.Context, worker string, ways []claimFunc, read func(tx *sql.Tx, c *Claim) error) (*Claim, error) {
 	for _, way := range ways {
 		c, found := &Claim{}, false
@@ -120,8 +120,8 @@ func (q *Queue) first(ctx context.Context, worker string, ways []claimFunc, read
 	return nil, nil
 }
 
-// claimInTurn claims the oldest task of the account whose turn it is in lane,
-// on PostgreSQL and without a wait.
+// claimInTurn claims the oldest task of the next account in lane, on PostgreSQL
+// and without a wait.
 func (q *Queue) claimInTurn(lane, modelSet string) claimFunc {
 	return func(ctx context.Context, tx *sql.Tx, c *Claim) error {
 		return tx.QueryRowContext(ctx, fmt.Sprintf(inTurn, lane), c.Worker, modelSet, db.Micros(q.now())).Scan(&c.TaskID, &c.AccountID, &c.Lane, &c.Attempt)
@@ -157,8 +157,8 @@ func (q *Queue) claimAged(modelSet string) claimFunc {
 	}
 }
 
-// claimWaiting claims the oldest task of the account whose turn it is in lane,
-// and waits for transactions that have locked that account.
+// claimWaiting claims the oldest task of the next account in lane, and waits
+// for transactions that have locked that account.
 func (q *Queue) claimWaiting(lane, modelSet string) claimFunc {
 	return func(ctx context.Context, tx *sql.Tx, c *Claim) error {
 		for range longestSearch {
@@ -173,8 +173,8 @@ func (q *Queue) claimWaiting(lane, modelSet string) claimFunc {
 			case !errors.Is(err, sql.ErrNoRows):
 				return err
 			}
-			// Its tasks are being claimed or canceled: try the next account, and
-			// this one afterwards.
+			// The account's tasks are being claimed or canceled: try the next
+			// account, then this one again.
 			if err := db.Do(ctx, tx, `UPDATE lane_accounts SET waiting = (SELECT COUNT(*) FROM tasks WHERE lane = $1 AND account_id = $2 AND phase = 'queued')
 				WHERE lane = $1 AND account_id = $2`, lane, c.AccountID); err != nil {
 				return err

@@ -89,7 +89,7 @@ func (q *Queue) fetchWay(busy Busy) claimFunc {
 }
 
 // fetchOf claims a download of the account that c names. It returns
-// sql.ErrNoRows if others have locked the next ones.
+// sql.ErrNoRows if others have locked the next downloads.
 func (q *Queue) fetchOf(ctx context.Context, tx *sql.Tx, busy Busy, c *Claim) error {
 	for _, batch := range []bool{false, true} {
 		queries, args := busy.finds(q.config.DB.Dialect(), c.AccountID, batch)
@@ -128,8 +128,8 @@ func (b Busy) account(d db.Dialect) (query string, args []any) {
 }
 
 // finds returns the queries for one of an account's batch or non-batch
-// downloads, in the order in which they are tried: the oldest and, if the hosts
-// of many old ones are busy, the oldest of another host.
+// downloads, in the order in which they are tried: the oldest download and, if
+// the hosts of many old downloads are busy, the oldest of another host.
 func (b Busy) finds(d db.Dialect, account string, batch bool) (queries []string, args []any) {
 	var a db.Args
 	own := downloads{d, a.Add(account), batch}
@@ -146,7 +146,7 @@ func (b Busy) finds(d db.Dialect, account string, batch bool) (queries []string,
 }
 
 // room returns the condition that fewer than ahead tasks of account wait in the
-// lane of its downloads, and that it is not stopped there.
+// lane of its downloads, and that the account is not stopped there.
 func room(account string, batch bool, ahead string) string {
 	lane := LaneTasks
 	if batch {
@@ -174,14 +174,14 @@ var (
 )
 
 // hostWindow is the number of an account's oldest downloads that are searched
-// for one with an idle host, before a download of another host is taken.
+// for a download with an idle host, before hosts are searched.
 const hostWindow = 100
 
 // rows returns the start of a query for downloads in order, where host is a
-// condition such as "> 'x'" on their host, "" for all. Planners, which only
-// know averages over accounts, would choose the other index and sort. On SQLite
-// the index is therefore named; on PostgreSQL the query starts at the account's
-// first entry and has no upper end.
+// condition such as "> 'x'" on their host, "" for all. Query planners, which
+// only know averages over accounts, would choose the other index and sort. On
+// SQLite the index is therefore named; on PostgreSQL the query starts at the
+// account's first entry and has no upper end.
 func (d downloads) rows(columns string, o order, host string) string {
 	from, where := "", fmt.Sprintf("t.account_id = %s AND t.batch_mode = %t", d.account, d.batch)
 	switch {
@@ -215,7 +215,8 @@ func (d downloads) oldest(busy string) string {
 }
 
 // idleHost returns the query for a host that is not in the list busy. It steps
-// from one busy host to the next in the index, skipping all downloads between.
+// from one busy host to the next in the index, skipping all downloads between
+// them.
 func (d downloads) idleHost(busy string) string {
 	return fmt.Sprintf(`WITH RECURSIVE hosts (host) AS (SELECT (%s)
 		UNION ALL SELECT (%s) FROM hosts WHERE hosts.host IN (%[3]s))

@@ -33,13 +33,13 @@ const (
 type Member struct {
 	ID         string
 	Kind       Kind
-	Supervisor string // id of the supervisor that started it, if one did
+	Supervisor string // id of the supervisor that started the member, if any
 	Version    string // of the program
 	ModelSet   string // workers only
 	// Available are the tiers and languages of the models; zero means unknown.
 	Available spec.Available
 	// Progress returns the task's progress for the next heartbeat, or nil if it
-	// has not changed. It is only for workers; nil reports nothing.
+	// has not changed. Only workers have it; nil reports nothing.
 	Progress func() *Progress
 	// Written, if not nil, gets the outcome of writing Progress's result.
 	Written func(*Progress, error)
@@ -107,8 +107,8 @@ func (q *Queue) beat(ctx context.Context, m Member) error {
 	return q.wrap("heartbeat", err)
 }
 
-// Enter writes the first heartbeat of m and then one every interval, until stop
-// is called, which removes m. each, if not nil, follows every written one.
+// Enter writes a heartbeat of m now and every interval, until stop is called,
+// which removes m. each, if not nil, is called after every heartbeat.
 func (q *Queue) Enter(ctx context.Context, m Member, interval time.Duration, each func(ctx context.Context)) (stop func(), err error) {
 	if err := q.beat(ctx, m); err != nil {
 		return nil, err
@@ -152,7 +152,8 @@ func (q *Queue) Join(ctx context.Context, m Member, interval time.Duration, each
 	return stop, err == nil
 }
 
-// Leave removes a member without work, in the transaction that took it back.
+// Leave removes a member without work, in the transaction that took its work
+// back.
 func (q *Queue) Leave(ctx context.Context, tx *sql.Tx, id string) error {
 	return db.Do(ctx, tx, "DELETE FROM workers WHERE id = $1", id)
 }
@@ -170,7 +171,7 @@ func (q *Queue) Beats(ctx context.Context, id string) (int64, error) {
 }
 
 // Available returns the tiers and languages of the registered workers' models,
-// each once; empty if no worker has reported, which rules nothing out.
+// each once; empty while no worker has reported: then nothing is excluded.
 func (q *Queue) Available(ctx context.Context, from db.Querier) ([]spec.Available, error) {
 	return db.Select(ctx, from, func(row db.Row, a *spec.Available) error { return row.Scan(db.ScanJSON(a)) },
 		"SELECT DISTINCT available FROM workers WHERE kind = $1 AND available IS NOT NULL ORDER BY available", string(Worker))
@@ -180,15 +181,15 @@ func (q *Queue) Available(ctx context.Context, from db.Querier) ([]spec.Availabl
 var ErrDraining = errors.New("the member ends")
 
 // Loop is the life of a member that works on several claims at a time: one
-// goroutine claims, and each claim is worked on in its own.
+// goroutine claims, and each claim has a goroutine for its work.
 type Loop[C any] struct {
 	AtOnce int           // claims worked on at a time
 	Grace  time.Duration // time that work may take to finish at the end
 	// Claim returns the next claim, or nil if there is none now or claiming
 	// fails. It is never called concurrently.
 	Claim func(ctx context.Context) *C
-	// Idle waits after a Claim without a result, until there may be one, at
-	// least until freed receives: then some work has ended.
+	// Idle waits after a Claim without a result, until there may be a claim, at
+	// the latest until freed receives because some work has ended.
 	Idle func(ctx context.Context, freed <-chan struct{})
 	// Work works on a claim. Its context ends Grace after the Loop's, with the
 	// cause ErrDraining.

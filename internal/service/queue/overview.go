@@ -22,8 +22,8 @@ type Overview struct {
 type Load struct {
 	Waiting int        `json:"waiting"` // could run now
 	Running int        `json:"running"`
-	Delayed int        `json:"delayed"` // tasks that wait for their time
-	Oldest  *time.Time `json:"oldest"`  // when the first of the waiting tasks was queued; nil if none waits
+	Delayed int        `json:"delayed"` // tasks that wait for their delay
+	Oldest  *time.Time `json:"oldest"`  // the time at which the oldest waiting task was queued; nil without one
 }
 
 // LaneState is the state of a lane.
@@ -48,7 +48,7 @@ type WorkerState struct {
 	PID       int       `json:"pid"`
 	TaskID    string    `json:"task,omitempty"`  // the running task, "" for none
 	Stage     string    `json:"stage,omitempty"` // of the running task, as last reported
-	Since     time.Time `json:"since,omitzero"`  // when the running task was claimed
+	Since     time.Time `json:"since,omitzero"`  // the time at which the running task was claimed
 	StartedAt time.Time `json:"started_at"`
 	BeatAt    time.Time `json:"beat_at"`
 }
@@ -63,7 +63,7 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 	for _, lane := range slices.Backward(slices.Sorted(maps.Keys(paused))) {
 		o.Lanes = append(o.Lanes, LaneState{Lane: lane, Paused: paused[lane]})
 	}
-	// Each phase is counted with its index.
+	// Counts each phase separately, with its index.
 	o.Accounts, err = db.Select(ctx, q.config.DB.Read(), func(row db.Row, a *AccountState) error {
 		return row.Scan(&a.AccountID, &a.Account, &a.Lane, &a.Waiting, &a.Running, &a.Delayed, db.ScanOptionalTime(&a.Oldest))
 	}, `SELECT x.account_id, a.name, x.lane, SUM(x.waiting), SUM(x.running), SUM(x.delayed), NULLIF(MAX(x.oldest), 0) FROM (

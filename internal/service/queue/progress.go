@@ -14,8 +14,8 @@ import (
 const progressChannel = "otograph_progress"
 
 // Progress is a worker's progress with its task: the stage and the completed
-// part of the run, 0 to 1. It is a hint that the next one overwrites, and is
-// neither fenced nor kept when the claim ends.
+// part of the run, 0 to 1. The next report overwrites it. It is not fenced, and
+// is deleted when the claim ends.
 type Progress struct {
 	TaskID   string
 	Stage    string
@@ -33,8 +33,8 @@ var errNotHeld = errors.New("the task is locked, or the claim has ended")
 
 // writeSegments runs before any write to workers, because transactions that
 // take work back also lock the task first. lock is the locking clause. It
-// returns errNotHeld if there is no row to lock. The first sentences of a claim
-// replace earlier claims' sentences.
+// returns errNotHeld if there is no row to lock. A claim's first sentences
+// replace those of earlier claims.
 func (p Progress) writeSegments(ctx context.Context, tx *sql.Tx, lock string) error {
 	if len(p.Segments) == 0 {
 		return nil
@@ -76,8 +76,8 @@ func (q *Queue) Report(ctx context.Context, worker string, p Progress) error {
 func (q *Queue) Changed(ctx context.Context) { q.config.DB.Notify(ctx, progressChannel) }
 
 // Changes returns a channel that receives after each Changed, until ctx is
-// done. On SQLite it may receive changes of this process only. On both databases
-// changes can be lost: poll occasionally as well.
+// done. On SQLite it may receive changes of this process only. Changes can be
+// lost, so poll occasionally as well.
 func (q *Queue) Changes(ctx context.Context) (changes <-chan struct{}, elsewhere bool) {
 	return q.config.DB.Subscribe(ctx, progressChannel), q.config.DB.Dialect() == db.Postgres
 }

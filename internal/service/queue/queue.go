@@ -56,9 +56,9 @@ func (q *Queue) wrap(what string, err error) error { return q.config.DB.Wrap("qu
 const choreLease = 10 * time.Minute
 
 // Chore runs work if it is due and no other process runs it, and then makes it
-// due again after every. A due time or lease too far in the future was written
-// by a clock that has since been set back, and counts as past. Failed work is
-// also due again after every.
+// due again after every. A due time or lease too far in the future is from
+// before the clock was set back, and counts as past. Failed work is also due
+// again after every.
 func (q *Queue) Chore(ctx context.Context, name string, every time.Duration, work func(context.Context) error) error {
 	holder, now := uuid.NewString(), q.now()
 	taken, err := q.config.DB.Exec(ctx, `INSERT INTO chores (name, due_at, holder, lease_until) VALUES ($1, $3, $2, $4)
@@ -80,7 +80,7 @@ func (q *Queue) Chore(ctx context.Context, name string, every time.Duration, wor
 	return errors.Join(failed, q.wrap("chore "+name, err))
 }
 
-// ChoresDone returns when each chore last succeeded; others are missing.
+// ChoresDone returns the time at which each chore last succeeded, if it has.
 func (q *Queue) ChoresDone(ctx context.Context) (map[string]time.Time, error) {
 	type chore struct {
 		name string

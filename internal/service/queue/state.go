@@ -47,7 +47,7 @@ func (q *Queue) Delay(ctx context.Context, tx *sql.Tx, r Ref, pause time.Duratio
 }
 
 // Sweep queues the tasks whose delay is over and returns their number. A time
-// beyond the horizon is from before the clock was set back, and over.
+// beyond the horizon is from before the clock was set back, and counts as past.
 func (q *Queue) Sweep(ctx context.Context) (int, error) {
 	swept := 0
 	for {
@@ -66,7 +66,7 @@ func (q *Queue) Sweep(ctx context.Context) (int, error) {
 			for _, r := range queued {
 				counts[r]++
 			}
-			// Always in the same order, so that such transactions do not deadlock.
+			// In one order, so that concurrent sweeps do not deadlock.
 			for _, r := range slices.SortedFunc(maps.Keys(counts), func(a, b Ref) int {
 				return cmp.Or(cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.AccountID, b.AccountID))
 			}) {
@@ -102,7 +102,8 @@ func (q *Queue) Wakeups(ctx context.Context) <-chan struct{} {
 	return q.config.DB.Subscribe(ctx, wakeChannel)
 }
 
-// NextDue returns when the first delayed task can run; ok is false for none.
+// NextDue returns the time at which the first delayed task can run; ok is false
+// without one.
 func (q *Queue) NextDue(ctx context.Context) (at time.Time, ok bool, err error) {
 	ok, err = db.Found(q.config.DB.Read().QueryRowContext(ctx, "SELECT run_at FROM tasks WHERE phase = 'delayed' ORDER BY run_at LIMIT 1").Scan(db.ScanTime(&at)))
 	return at, ok, q.wrap("next delayed task", err)

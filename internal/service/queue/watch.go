@@ -10,10 +10,10 @@ import (
 )
 
 // Watch detects members that died. It uses only its own clock and checks
-// whether their counters move, so neither different clocks nor clock jumps make
-// a living worker look dead. Times without an answer from the database do not
-// count. A process of the same system is recognized as dead immediately, unless
-// its supervisor lives and will report it.
+// whether the members' counters move, so neither different clocks nor clock
+// jumps make a living worker look dead. Times without an answer from the
+// database do not count. A process of the same system is recognized as dead
+// immediately, unless its supervisor lives and will report it.
 type Watch struct {
 	queue *Queue
 	lost  func(ctx context.Context, id, reason string) error

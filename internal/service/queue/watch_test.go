@@ -15,8 +15,8 @@ import (
 )
 
 // TestF12LivingWorkersHaveHeartbeats checks that a silent worker of another
-// machine does not count long before it is considered dead, and that other
-// members and processes that are gone do not count either.
+// machine stops counting as living long before it is considered dead, and that
+// other members and ended processes do not count.
 func TestF12LivingWorkersHaveHeartbeats(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)

@@ -57,14 +57,14 @@ func (c *cutConn) Close(code int, _ string) error {
 }
 
 // Wherever a connection is cut, the session is charged once for the sound that
-// came, its place is free again, and nothing is left.
+// came, its place is free again, and nothing else remains.
 func TestCutConnections(t *testing.T) {
 	d := dbtest.SQLite(t, db.Options{})
 	w := open(t, d)
 	piece := fmt.Sprintf(`{"type":"input_audio_buffer.append","audio":%q}`, base64.StdEncoding.EncodeToString(make([]byte, 8000)))
 	update := `{"type":"session.update","session":{"type":"transcription","audio":{"input":{"format":{"type":"audio/pcmu"},"turn_detection":null}}}}`
 	script := []string{update, piece, `{"type":"input_audio_buffer.commit"}`, piece, "garbage", piece, `{"type":"input_audio_buffer.clear"}`, update, piece}
-	for cut := 1; cut <= 10; cut++ { // all events that the script brings
+	for cut := 1; cut <= 10; cut++ { // all events of the script
 		before := w.balance(t, w.Account)
 		conn := &cutConn{left: cut, in: make(chan string, len(script)), cut: make(chan struct{})}
 		for _, m := range script {

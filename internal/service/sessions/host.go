@@ -105,7 +105,7 @@ func host(ctx context.Context, cancel func(), conn net.Conn, open func(context.C
 	return out.Encode(message{Result: (*fields)(res)})
 }
 
-// failure returns an error as the server gets it.
+// failure returns the form of an error for the server.
 func failure(err error) *doors.EndError {
 	if spec.IsPermanent(err) || errors.As(err, new(*spec.OptionError)) {
 		return &doors.EndError{Reason: doors.Invalid, Text: err.Error()}
@@ -113,8 +113,8 @@ func failure(err error) *doors.EndError {
 	return doors.Failure(err)
 }
 
-// take carries out the server's messages until the end of the sound. It returns
-// an error if that end did not come; errors of the session are for Close.
+// take executes the server's messages until the end of the sound. It returns an
+// error if that end did not come; Close returns errors of the session.
 func take(ctx context.Context, in *json.Decoder, e Engine) error {
 	for failed := error(nil); failed == nil; {
 		var m message

@@ -60,7 +60,7 @@ func (r *recording) write(data []byte, f doors.Format) {
 	var samples []float32
 	if f != r.format {
 		samples = r.feed.Flush(nil)
-		if feed, err := r.feeds(f); err == nil { // otherwise the models' process ends the session
+		if feed, err := r.feeds(f); err == nil { // on an error, the models' process ends the session
 			r.feed, r.format = feed, f
 		}
 	}

@@ -24,8 +24,9 @@ import (
 
 func keeping(c *tasks.Config) { c.KeepAudio = time.Hour }
 
-// The sound of a stored session is its task's recording, in all forms that the
-// session had, also if the process of the models dies; it goes with the task.
+// The sound of a stored session is its task's recording, in all formats that
+// the session had, also if the process of the models dies; it is deleted with
+// the task.
 func TestSoundIsKept(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := open(t, d, keeping)
@@ -61,8 +62,8 @@ func TestSoundIsKept(t *testing.T) {
 	})
 }
 
-// A session of a server that died leaves no sound; one whose sound cannot be
-// written says so in its result.
+// A session of a server that died leaves no sound; if sound cannot be written,
+// the session's result has a warning.
 func TestSoundIsLost(t *testing.T) {
 	d := dbtest.SQLite(t, db.Options{})
 	w := open(t, d, keeping)
@@ -98,7 +99,8 @@ func TestSoundIsLost(t *testing.T) {
 	assert.Len(t, w.Files(), 1)
 }
 
-// A session that cannot be settled for long is settled once that is possible.
+// A session that cannot be settled for long is settled once the store works
+// again.
 func TestSettledLater(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := open(t, d, keeping)
@@ -130,7 +132,7 @@ func TestSettledLater(t *testing.T) {
 }
 
 // A connection ends soon after its key is revoked or its account suspended, and
-// then begins no session.
+// then cannot begin a session.
 func TestRightsEnd(t *testing.T) {
 	d := dbtest.SQLite(t, db.Options{})
 	w := open(t, d)

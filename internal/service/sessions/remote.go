@@ -12,7 +12,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// longestClose is how long the text of the rest may take.
+// longestClose is the longest time for the text of the last sound.
 const longestClose = 5 * time.Minute
 
 // remote is a session in the process of the models.
@@ -21,7 +21,7 @@ type remote struct {
 	counts *metrics.Live
 	out    chan message
 	events chan spec.LiveEvent
-	done   chan struct{} // closed with the last message, or the connection; the rest can be read then
+	done   chan struct{} // closed after the last message, or with the connection; the other fields can be read then
 	result *spec.Result
 	finals []spec.Segment // sentences of the events
 	err    error

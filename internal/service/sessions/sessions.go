@@ -1,6 +1,6 @@
 // Package sessions runs live sessions of the service: each is a task with a
-// hold that grows by the minute, and its models work in a process of their own,
-// which all sessions share.
+// hold that grows by the minute. The models run in a separate process, which
+// all sessions share.
 package sessions
 
 import (
@@ -32,7 +32,7 @@ type Config struct {
 	Socket  string                                               // of Host
 	Process func(context.Context) error                          // keeps the process that runs Host; it is called at the first session
 	Permit  func(ctx context.Context, account, key string) error // as accounts.Store.Permit
-	Feed    func(doors.Format) (Feed, error)                     // for the sound that is kept
+	Feed    func(doors.Format) (Feed, error)                     // decodes the sound to be stored
 	Most    int                                                  // sessions at the same time
 	Grace   time.Duration
 	Logger  *slog.Logger
@@ -52,7 +52,7 @@ type Sessions struct {
 	die    func()
 
 	permitEvery time.Duration // between checks of a connection's rights
-	patience    time.Duration // how long the end of a session waits until it is settled
+	patience    time.Duration // how long the end of a session waits for its settlement
 }
 
 // New returns Sessions.
@@ -106,7 +106,8 @@ func (s *Sessions) Enter(ctx context.Context, account, key string) (_ context.Co
 	}
 }
 
-// permit returns an *doors.EndError without the right to a session.
+// permit returns a *doors.EndError if the account or key has no right to a
+// session.
 func (s *Sessions) permit(ctx context.Context, account, key string) error {
 	err := s.config.Permit(ctx, account, key)
 	if errors.Is(err, accounts.ErrUnauthorized) || errors.Is(err, accounts.ErrSuspended) {
@@ -120,7 +121,7 @@ type Order struct {
 	ID             string // of the task
 	Account        string
 	Key            string // id of the API key, or ""
-	Store          bool   // keeps the task with its result, and the sound as long as a recording's
+	Store          bool   // keeps the task with its result, and the sound for as long as a recording
 	CallbackURL    string
 	CallbackSecret string
 }
@@ -220,7 +221,7 @@ type session struct {
 	held    float64 // seconds that the hold pays for
 }
 
-// Write implements doors.Session. It takes no sound that no hold pays for.
+// Write implements doors.Session. It refuses sound that no hold covers.
 func (s *session) Write(ctx context.Context, data []byte) error {
 	s.mu.Lock()
 	f, seconds := s.format, s.seconds
@@ -265,7 +266,7 @@ func (s *session) hold(ctx context.Context, seconds float64) error {
 	case a.Held < seconds:
 		return &doors.EndError{Reason: doors.Expired, Text: "a session takes at most 24 hours of sound; connect again"}
 	}
-	s.held = seconds // not longer: at the next minute, the session learns that it was canceled
+	s.held = seconds // not longer, so that the session learns of a cancellation at the next minute
 	return nil
 }
 
@@ -298,8 +299,9 @@ func (s *session) Close() (*spec.Result, error) {
 	return res, err
 }
 
-// ends takes the end of the task: failed is the session's error, and err is
-// settle's. It returns both.
+// ends cleans up after the end of the task, which err prevented if it is not
+// nil. failed is the session's error. It returns the error of the two that
+// counts.
 func (s *session) ends(res *spec.Result, failed, err error) error {
 	defer s.sessions.open.Add(-1)
 	defer s.recording.drop()
@@ -324,7 +326,6 @@ func (s *session) ends(res *spec.Result, failed, err error) error {
 	return failed
 }
 
-// settle ends the task.
 func (s *session) settle(ctx context.Context, res *spec.Result) error {
 	t := s.sessions.config.Tasks
 	s.mu.Lock()

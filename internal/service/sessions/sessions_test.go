@@ -145,7 +145,7 @@ func speak(t *testing.T, s doors.Session, seconds int) error {
 	return nil
 }
 
-// listen reads the events until some have come.
+// listen reads the events: next returns one, ended the error at the end.
 func listen(s doors.Session) (next func() spec.LiveEvent, ended <-chan error) {
 	events, end := make(chan spec.LiveEvent, 64), make(chan error, 1)
 	go func() {
@@ -175,8 +175,8 @@ func (w *world) balance(t *testing.T, account string) billing.Money {
 	return a.Balance
 }
 
-// A minute costs 0.0100. A session is charged once, for its started minutes; its
-// task, which no worker gets, stays if the client wants it.
+// A minute costs 0.0100. A session is charged once, for its started minutes;
+// its task, which no worker gets, is kept if the client requests it.
 func TestSessionsAreTasks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := open(t, d)
@@ -255,8 +255,8 @@ func TestPriceOfLive(t *testing.T) {
 	})
 }
 
-// A session takes a day of sound, and no more. Where sound costs nothing, too,
-// it ends soon after its operator has canceled it.
+// A session takes a day of sound at most. It ends soon after an operator has
+// canceled it, even if sound costs nothing.
 func TestLongSessions(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := open(t, d)
@@ -281,7 +281,7 @@ func TestLongSessions(t *testing.T) {
 	})
 }
 
-// Exactly the minutes that the balance pays for are taken, and charged.
+// Exactly the minutes that the balance pays for are accepted and charged.
 func TestBalanceUsedUp(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := open(t, d)
@@ -371,7 +371,8 @@ func TestLostSessions(t *testing.T) {
 }
 
 // Sessions beyond the limits of the server and of the account are refused, and
-// so are options that the models do not take; none of them leaves a task.
+// so are options that the models do not support; a refused session leaves no
+// task.
 func TestRefusedSessions(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := open(t, d)

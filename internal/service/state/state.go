@@ -114,8 +114,9 @@ func OpenFiles(ctx context.Context, c Config) (*blob.Store, error) {
 // databasePause is the time between two attempts to reach the database.
 const databasePause = time.Second
 
-// OpenDatabase opens only the database. If c requests it, it waits for it and
-// migrates its tables; otherwise it checks that they are up to date.
+// OpenDatabase opens only the database. If c requests it, OpenDatabase waits
+// for the database and migrates its tables; otherwise it checks that they are
+// up to date.
 func OpenDatabase(ctx context.Context, c Config) (*db.DB, error) {
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	source := cmp.Or(c.Database, filepath.Join(c.Folder, db.DataFile))
@@ -150,8 +151,8 @@ func (e *ForeignStoreError) Error() string {
 	return fmt.Sprintf("the file store %s belongs to database %s, not to this one (%s)", e.Store, e.Owner, e.ID)
 }
 
-// Identities returns the database's identity and the identity of the file
-// store's owner, empty if it has none yet.
+// Identities returns the database's identity and that of the database that owns
+// the file store, empty without one.
 func (s *State) Identities(ctx context.Context) (db.Identity, blob.Identity, error) {
 	id, err := s.DB.Identity(ctx)
 	if err != nil {

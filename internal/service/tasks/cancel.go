@@ -47,7 +47,7 @@ func (s *Owners) Withdraw(ctx context.Context, account, id string) (Task, error)
 	})
 }
 
-// Leave cancels a task whose client went away and had asked for this. Audio up
+// Leave cancels a task whose client went away and had requested this. Audio up
 // to the last reported sentence is charged, at the price of the cheapest tier
 // that may have run. Errors wrap ErrNotFound, ErrFinal or ErrForbidden.
 func (s *Owners) Leave(ctx context.Context, account, id string) (Task, error) {
@@ -79,7 +79,6 @@ func (s *Owners) Leave(ctx context.Context, account, id string) (Task, error) {
 	})
 }
 
-// cheapest returns the tier with the lowest price.
 func cheapest(prices billing.Prices, tiers []spec.Tier) spec.Tier {
 	if prices.Optimized < prices.Standard && slices.Contains(tiers, spec.TierOptimized) {
 		return spec.TierOptimized

@@ -74,8 +74,8 @@ func TestCancelAfterACompletionFails(t *testing.T) {
 	})
 }
 
-// TestOwnersCancelTheirTasks: other accounts may not, and no owner gets text
-// that is not charged.
+// TestOwnersCancelTheirTasks: other accounts may not cancel them, and no owner
+// gets text without a charge.
 func TestOwnersCancelTheirTasks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)

@@ -169,8 +169,8 @@ func (s *Runs) NextFetch(ctx context.Context, worker string, busy queue.Busy) (*
 }
 
 // Fetched records the downloaded audio and queues the task for a worker. It may
-// be called again after a store error and then finds its earlier writes. If the
-// audio's length in seconds is known, its price is held in the same
+// be called again after a store error, and then accepts its earlier writes. If
+// the audio's length in seconds is known, its price is held in the same
 // transaction; a task that its account cannot pay for fails there. If pricing
 // fails, the worker holds the price (see Probed).
 func (s *Runs) Fetched(ctx context.Context, c *Claim, audio blob.Info, seconds float64) error {
@@ -189,7 +189,7 @@ func (s *Runs) Fetched(ctx context.Context, c *Claim, audio blob.Info, seconds f
 		unpaid = false
 		r, err := s.guard(ctx, tx, c)
 		if r.audio == audio.Key {
-			return nil // an earlier call committed this, but its caller got an error
+			return nil // an earlier call committed this without confirmation
 		}
 		if err != nil {
 			return err

@@ -109,8 +109,8 @@ func (p *collection) file(ctx context.Context, o blob.Object) error {
 	return p.compare(ctx)
 }
 
-// compare marks the files of the batch without a row, and unmarks the others. It
-// reads all marks first, and writes only those that change.
+// compare marks the files of the batch without a row, and unmarks the others.
+// It reads all marks first, and writes only changed marks.
 func (p *collection) compare(ctx context.Context) error {
 	s := p.service
 	if len(p.batch) == 0 {
@@ -160,7 +160,7 @@ func (p *collection) marks(ctx context.Context) (map[string]time.Time, error) {
 	return marks, err
 }
 
-// mark notes that the files were seen without a row.
+// mark records that the files have no row.
 func (p *collection) mark(ctx context.Context, keys []string) error {
 	if len(keys) == 0 {
 		return nil

@@ -44,12 +44,12 @@ func TestF1Collect(t *testing.T) {
 		for _, key := range strangers {
 			put(key)
 		}
-		require.NoError(t, f.Config.Blobs.Delete(t.Context(), "otograph-store.json")) // replaced by the real one
+		require.NoError(t, f.Config.Blobs.Delete(t.Context(), "otograph-store.json")) // replaced by the real identity
 		id, err := d.Identity(t.Context())
 		require.NoError(t, err)
 		_, err = f.Config.Blobs.Adopt(t.Context(), blob.Identity{Database: id.ID})
 		require.NoError(t, err)
-		task := f.Add(nil) // one of the service's own: its audio is younger than a day
+		task := f.Add(nil) // a file with a row, younger than a day
 		pass := func() tasks.Collected {
 			t.Helper()
 			found, err := f.Collect(t.Context(), tasks.CollectConfig{})
@@ -121,8 +121,8 @@ func TestF1CollectChecksTheStoresIdentity(t *testing.T) {
 	})
 }
 
-// TestCollectForgetsMarks: the week of a file that was deleted and stored again
-// starts anew.
+// TestCollectForgetsMarks: a file that was deleted and stored again is kept for
+// another week.
 func TestCollectForgetsMarks(t *testing.T) {
 	clock := time.Now().Add(30 * 24 * time.Hour)
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })

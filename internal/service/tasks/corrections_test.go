@@ -20,7 +20,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// stores are both kinds of databases.
+// stores lists both kinds of databases.
 var stores = map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres}
 
 // talk completes a task whose result has a number of sentences of SPEAKER_0.
@@ -159,8 +159,8 @@ func TestAnnotationsAreMigrated(t *testing.T) {
 	}
 }
 
-// TestVoiceOfACorrectedSpeaker: a speaker's vector is a person's as long as the
-// speaker keeps the sentences that it was computed from.
+// TestVoiceOfACorrectedSpeaker: a speaker's vector can be registered as long as
+// the speaker keeps the sentences from which it was computed.
 func TestVoiceOfACorrectedSpeaker(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	o := tasks.Outcome{Seconds: 30, VoiceModel: strings.Repeat("01", 32), Result: spec.Result{Ran: spec.Capabilities{ASR: true, Diarize: true}, NumSpeakers: 2}}

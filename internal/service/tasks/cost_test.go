@@ -18,7 +18,7 @@ import (
 
 const (
 	crowd = 2000 // rows of each kind that a call must not read
-	few   = 150  // more rows than a call reads if it reads none of the crowd
+	few   = 150  // more rows than a call reads without those of the crowd
 )
 
 // crowded returns a fixture on PostgreSQL in which thousands of accounts have

@@ -29,7 +29,8 @@ type Request struct {
 	Batch          bool
 	AllowTraining  bool
 	Extras         Extras
-	// Waits keeps the audio at too many tasks: the caller will try again.
+	// Waits keeps the audio after ErrConcurrencyLimit, because the caller will
+	// try again.
 	Waits bool
 	// ID is the task's id, a UUID of version 7; if empty, Create makes one.
 	ID string
@@ -85,7 +86,7 @@ func (s *Owners) Create(ctx context.Context, r Request, idem Idempotency) (task 
 	return *items[0].Task, replayed, nil
 }
 
-// definite reports whether it is certain that nothing was committed.
+// definite reports whether err shows that nothing was committed.
 func definite(err error) bool {
 	return errors.As(err, new(*LanguageError)) || slices.ContainsFunc([]error{
 		billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, ErrIdempotencyConflict, ErrRequest, ErrTranslation, ErrModel,
@@ -183,7 +184,7 @@ func (s *core) firstPrice(t Task, seconds float64, prices billing.Prices, sets [
 	return quote.Total, err
 }
 
-// insert writes a task after its hold: a refused hold leaves nothing behind.
+// insert writes a task after its hold, so that a refused hold leaves nothing.
 func (s *core) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey string, prices billing.Prices, sets []spec.Available) (Task, error) {
 	r.ID = cmp.Or(r.ID, NewID())
 	sets, err := naming(r.Extras.Model, sets)

@@ -17,7 +17,7 @@ import (
 )
 
 // BenchmarkCreate creates tasks in an account without other open holds, and in
-// one with 10,000.
+// an account with 10,000.
 func BenchmarkCreate(b *testing.B) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		for _, holds := range []int{0, 10_000} {

@@ -36,8 +36,8 @@ func (s *core) erase(ctx context.Context, keys []string) error {
 		if _, err := tx.ExecContext(ctx, "UPDATE tasks SET audio_blob = NULL WHERE id IN (SELECT id FROM tasks WHERE audio_blob IN ("+list+") AND phase = 'final' ORDER BY id"+s.Config.DB.ForUpdate()+")", args...); err != nil {
 			return err
 		}
-		// Read while the tasks' rows are locked: a retry holds its task's row
-		// while it takes files off the list.
+		// Read while the tasks' rows are locked, because a retry holds its
+		// task's row while it removes files from the list.
 		pending, err = db.Column[string](ctx, tx, "SELECT key FROM doomed_blobs WHERE key IN ("+list+") ORDER BY due_at, key", args...)
 		return err
 	})
@@ -87,7 +87,8 @@ func (s *core) forgetKeys(ctx context.Context, table string, keys []string) erro
 
 // sweepDone erases the checkpoints of a done task, and its audio unless the
 // service keeps it. A done task is never claimed again, so this needs no
-// transaction. The clean-up takes the files off the list of pending deletions.
+// transaction. The clean-up removes the files from the list of pending
+// deletions.
 func (s *core) sweepDone(ctx context.Context, task, audio string) {
 	ctx = context.WithoutCancel(ctx)
 	s.queue.Changed(ctx)

@@ -20,8 +20,8 @@ import (
 )
 
 // Complete stores a result and finishes its task: result, charge, ledger entry
-// and callback in one transaction. It may be called again after a store error
-// and then finds its earlier writes. It changes nothing if the claim is no
+// and callback in one transaction. It may be called again after a store error,
+// and then accepts its earlier writes. It changes nothing if the claim is no
 // longer current (queue.ErrSuperseded) or if the account cannot pay for the
 // outcome's length (the error wraps an *UnpaidError).
 func (s *Runs) Complete(ctx context.Context, c *Claim, o Outcome) error {
@@ -166,7 +166,7 @@ func (s *core) end(ctx context.Context, tx *sql.Tx, r row, how Ending, message s
 			return err
 		}
 		var err error
-		if again := r.interruptions - 3; how == EndInterrupted && again > 0 { // other tasks go first before it tries again
+		if again := r.interruptions - 3; how == EndInterrupted && again > 0 { // other tasks run before the next attempt
 			err = s.queue.Delay(ctx, tx, r.ref(), time.Duration(min(again, 30))*time.Second)
 		} else {
 			err = s.queue.Requeue(ctx, tx, r.ref())
@@ -208,7 +208,7 @@ func (s *core) end(ctx context.Context, tx *sql.Tx, r row, how Ending, message s
 // and they are deleted with it.
 func (s *core) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, message string) error {
 	now := s.now()
-	if status != StatusDone { // for a done task the charge has taken the hold
+	if status != StatusDone { // the charge of a done task has ended the hold
 		if err := s.billing.Release(ctx, tx, r.ID); err != nil {
 			return err
 		}
@@ -246,8 +246,8 @@ func (s *core) finalize(ctx context.Context, tx *sql.Tx, r row, status Status, m
 	return nil
 }
 
-// Reap ends the claims of a dead member as how says and schedules its callbacks
-// again. It returns their number.
+// Reap ends the claims of a dead member in the way how and schedules its
+// callbacks again. It returns their number.
 func (s *Runs) Reap(ctx context.Context, id string, how Ending, message string) (int, error) {
 	n, err := s.takeBack(ctx, id, how, message, true)
 	if err == nil && n > 0 {
@@ -257,7 +257,7 @@ func (s *Runs) Reap(ctx context.Context, id string, how Ending, message string) 
 }
 
 // HandBack returns, uncounted, a living member's claims that are not in keep:
-// it does not know of them, because their commit was not confirmed.
+// the member does not know them, because their commit was not confirmed.
 func (s *Runs) HandBack(ctx context.Context, id string, keep ...string) error {
 	_, err := s.takeBack(ctx, id, EndHandedBack, "the claim was not confirmed", false, keep...)
 	return s.wrap("hand back work of "+id, err)

@@ -12,14 +12,14 @@ import (
 // after the database was restored from a backup.
 var ErrCursor = errors.New("the cursor is ahead of all ended tasks: begin again at 0, and expect tasks that you have read")
 
-// Finished returns the tasks of an account that ended after the one at cursor,
+// Finished returns the tasks of an account that ended after the task at cursor,
 // in the order of their ends, at most size; next is the cursor of the last one,
 // and ended the number of the account's ended tasks. A cursor of 0 is before
-// the first one. An empty status selects all tasks.
+// the first task. An empty status selects all tasks.
 //
-// Whichever server ended a task: a caller who passes each next on sees each end
-// once. A task that an operator retries ends again. Tasks that ended before the
-// database numbered ends are not listed.
+// A caller who continues from each next gets each end once, regardless of the
+// server that ended the task. A task that an operator retries ends again. Tasks
+// that ended before the database numbered ends are not listed.
 func (s *Owners) Finished(ctx context.Context, account string, status Status, cursor int64, size int) (list []Task, next int64, ended int, err error) {
 	var last int64
 	found, err := db.Found(s.Config.DB.Read().QueryRowContext(ctx, "SELECT finished, done + failed + abandoned FROM account_sums WHERE account_id = $1", account).Scan(&last, &ended))

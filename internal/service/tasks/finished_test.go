@@ -20,11 +20,11 @@ import (
 const endedRate = 200
 
 // TestFinishedListsEachEndOnce: four servers of one database end tasks
-// concurrently, with results and without, at length 200 a second for ten seconds
-// (slower on a slower machine), while readers at all of them follow the cursor. A
-// reader that is cut while it asks, or whose answer is lost, asks again from its
-// last cursor. Each ended task is listed once, in the order of the numbers, and a
-// task that is retried is listed again at its new end.
+// concurrently, with results and without, at length 200 a second for ten
+// seconds (slower on a slower machine), while readers at all of them follow the
+// cursor. A reader whose request is cut, or whose answer is lost, asks again
+// from its last cursor. Each ended task is listed once, in the order of the
+// numbers, and a task that is retried is listed again at its new end.
 func TestFinishedListsEachEndOnce(t *testing.T) {
 	each, pause := endedRate*10/4, 4*time.Second/endedRate
 	if testing.Short() {
@@ -37,7 +37,7 @@ func TestFinishedListsEachEndOnce(t *testing.T) {
 			servers := []*tasks.Service{f.Service}
 			for range 3 {
 				c := f.Config
-				if testing.Short() || name == "postgres" { // at length, SQLite is in one process
+				if testing.Short() || name == "postgres" { // only in the long form; SQLite has one process
 					c.DB = dbtest.Open(t, path, db.Options{})
 				}
 				s, err := tasks.New(c)

@@ -28,8 +28,8 @@ type Snapshot struct {
 	Fraction float64
 	// Error is the task's error_message, "" for none.
 	Error string
-	// UpdatedAt is when the task's row last changed, which progress does not
-	// do. FinishedAt is zero until the state is final.
+	// UpdatedAt is the time at which the task's row last changed; progress does
+	// not change the row. FinishedAt is zero until the state is final.
 	UpdatedAt, FinishedAt time.Time
 	// Live holds the sentences that a running task's worker has reported, nil
 	// for none. It is nil for a final task: the result has the text.
@@ -43,12 +43,12 @@ type LiveSegments struct {
 }
 
 // Follow returns a channel that receives the state of an account's task,
-// immediately and then after every change, until ctx is done. A state that was
-// not received is replaced by the next, so that the last received state is the
+// immediately and then after every change, until ctx is done. The next state
+// replaces one that was not received, so that the last received state is the
 // newest. Errors wrap ErrNotFound or ErrForbidden.
 //
 // One query serves all followed tasks of this process: after a notification,
-// and else every 100 ms on SQLite, or every 5 s on PostgreSQL.
+// and every 100 ms on SQLite or every 5 s on PostgreSQL.
 func (s *Owners) Follow(ctx context.Context, account, id string) (<-chan Snapshot, error) {
 	if _, err := s.Get(ctx, account, id); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ type follower struct {
 	states chan Snapshot
 }
 
-// send sends a state, in place of an earlier one that was not received.
+// send sends a state, in place of an earlier state that was not received.
 func (f *follower) send(state Snapshot) {
 	if f.last != nil && *f.last == state {
 		return
@@ -186,7 +186,7 @@ func (w *watcher) poll(ctx context.Context, s *core) error {
 }
 
 // addLive adds the workers' reports to the states of running tasks: the reports
-// of the last query, and newer ones.
+// of the last query, and newer reports.
 func (w *watcher) addLive(ctx context.Context, s *core, states map[string]Snapshot) error {
 	live := map[string]*LiveSegments{}
 	w.mu.Lock()

@@ -181,7 +181,7 @@ func TestRetriesUntilAbandoned(t *testing.T) {
 }
 
 // TestEarlierAttemptChangesNothing takes a running task from a dead worker and
-// gives it to another: nothing that the first one then reports has an effect.
+// gives it to another worker: later reports of the first worker have no effect.
 func TestEarlierAttemptChangesNothing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)

@@ -12,9 +12,9 @@ import (
 // lostSession is the error of a live session whose server died.
 const lostSession = "the server of the live session was lost; nothing is charged"
 
-// OpenLive creates the task of a live session, which runs from the start in the
-// hands of a member, with a hold for r.Seconds. No worker claims it, and it is
-// never tried again. It fails as Create does.
+// OpenLive creates the task of a live session, which runs from the start, held
+// by a member, with a hold for r.Seconds. No worker claims it, and it is never
+// retried. Errors are those of Create.
 func (s *Runs) OpenLive(ctx context.Context, r Request, member string) (*Claim, error) {
 	r.Extras.Live = true
 	var c *Claim

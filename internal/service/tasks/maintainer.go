@@ -72,7 +72,7 @@ func (m *Maintainer) Run(ctx context.Context) error {
 		warn("failed to look for dead workers", err)
 		warn("clean-up not finished", m.service.queue.Chore(ctx, "cleanup", m.config.Cleanup, m.Cleanup))
 		warn("sums not checked", m.service.queue.Chore(ctx, "check sums", m.config.Check, m.check))
-		if time.Since(begun) >= m.config.CollectAfter { // never right after a start, when a configuration mistake is fresh
+		if time.Since(begun) >= m.config.CollectAfter { // not soon after a start, which may be misconfigured
 			warn("orphaned files not collected", m.service.queue.Chore(ctx, "collect", m.config.Collect, m.collect))
 		}
 		if !backoff.Sleep(ctx, m.config.Interval) {

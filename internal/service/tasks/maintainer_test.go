@@ -48,8 +48,8 @@ func TestMaintainerCleansUp(t *testing.T) {
 	})
 }
 
-// TestF7CleanupListsNoFiles: files due for deletion are listed in a table. The
-// clean-up lists no files in the store but the checkpoints of ended tasks.
+// TestF7CleanupListsNoFiles: files due for deletion are listed in a table. In
+// the store, the clean-up lists only the checkpoints of ended tasks.
 func TestF7CleanupListsNoFiles(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	var ended []string

@@ -35,8 +35,8 @@ func naming(model string, sets []spec.Available) ([]spec.Available, error) {
 	return out, nil
 }
 
-// stillNaming is naming for an accepted task. If a worker lacks the model now,
-// the task is priced like one that names none.
+// stillNaming is naming for an accepted task. If a worker now lacks the model,
+// the task is priced as without a named model.
 func stillNaming(model string, sets []spec.Available) []spec.Available {
 	if only, err := naming(model, sets); err == nil {
 		return only
@@ -54,7 +54,7 @@ func (s *Owners) Available(ctx context.Context) ([]spec.Available, error) {
 // LanguageError refuses a task whose language no model of the registered
 // workers knows. While no worker has reported its models, nothing is refused.
 type LanguageError struct {
-	Language  string   // that was asked for
+	Language  string   // the requested language
 	Installed []string // codes that some worker's models support with the task's options
 }
 

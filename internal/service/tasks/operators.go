@@ -75,7 +75,7 @@ func (s *Operators) Stats(ctx context.Context) (Stats, error) {
 }
 
 // ErrNotRetryable is returned for a task that can't be run again: it is done,
-// waits or runs, or a recording of the task or a known speaker is gone.
+// waits or runs, or its recording or that of a known speaker has been deleted.
 var ErrNotRetryable = errors.New("task cannot be retried")
 
 // Retry runs a task again. A task that waits for its retry is queued now, with
@@ -83,8 +83,8 @@ var ErrNotRetryable = errors.New("task cannot be retried")
 // new hold at the prices of its creation, and all its attempts; its old
 // callback is withdrawn and its new end is announced, unless the old callback
 // has already been deleted (see webhook.Outbox.Forget). A done task is not run
-// again: it would be charged twice. Deleted uploads and deleted recordings of
-// known speakers cannot be fetched again.
+// again, because it would be charged twice. Deleted uploads and deleted
+// recordings of known speakers cannot be fetched again.
 //
 // Errors wrap ErrNotFound, ErrNotRetryable, billing.ErrInsufficientBalance or
 // billing.ErrConcurrencyLimit. Retry is for operators and checks no account.

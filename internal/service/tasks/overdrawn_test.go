@@ -62,7 +62,7 @@ func TestOverdrawnAccountsWait(t *testing.T) {
 				assert.Equal(t, first.ID, c.ID)
 				require.NoError(t, f.Complete(t.Context(), c, tasks.Outcome{Tier: "standard", Seconds: 60}))
 				f.Exact()
-				for c := f.Take(); c != nil; c = f.Take() { // the next case uses the same store
+				for c := f.Take(); c != nil; c = f.Take() { // for the next case, which uses the same store
 					require.NoError(t, f.Release(t.Context(), c, tasks.EndPermanent, "x"))
 				}
 			})

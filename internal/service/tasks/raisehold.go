@@ -31,7 +31,7 @@ func (s *Runs) Probed(ctx context.Context, c *Claim, seconds float64) (Affordabl
 	if err != nil {
 		return Affordable{}, s.wrap("price of "+c.ID, err)
 	}
-	if price := t.quote.Total; price > held || c.Extras.Live { // a live session also learns whether it was canceled
+	if price := t.quote.Total; price > held || c.Extras.Live { // for a live session, to detect a cancellation
 		err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 			if _, err := s.guard(ctx, tx, c); err != nil {
 				return err

@@ -122,8 +122,8 @@ func (s *Owners) List(ctx context.Context, account string, f Filter) ([]Task, in
 // allBatch is the number of tasks that All reads at a time.
 const allBatch = 100
 
-// All returns an account's tasks, newest first. The caller may delete them
-// meanwhile. It ends after an error.
+// All returns an account's tasks, newest first; it ends after an error. The
+// caller may delete tasks meanwhile.
 func (s *Owners) All(ctx context.Context, account string) iter.Seq2[Task, error] {
 	return func(yield func(Task, error) bool) {
 		where, args := "account_id = $1", db.Args{account}
@@ -160,8 +160,8 @@ func (s *core) charged(ctx context.Context, where string, args db.Args) ([]Task,
 }
 
 // total returns the number of an account's tasks with a status, from the
-// running sums: the open holds are the tasks that are not final. The few tasks
-// among them that wait for a retry are counted in the table.
+// running sums: the open holds are the tasks that are not final. The few that
+// wait for a retry are counted in the table.
 func (s *core) total(ctx context.Context, account string, status Status) (n int, err error) {
 	const retrying = "(SELECT COUNT(*) FROM tasks t WHERE t.account_id = $1 AND t.status = 'failed' AND t.phase <> 'final')"
 	counts := map[Status]string{

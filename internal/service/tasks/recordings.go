@@ -122,7 +122,7 @@ const (
 	probeTimeout = 30 * time.Second // limits the probe of one recording
 
 	// maxProbesWaiting limits the recordings that wait for a probe; further
-	// ones are held for as tasks of unknown length.
+	// recordings get the hold of tasks of unknown length.
 	maxProbesWaiting = 256
 )
 
@@ -142,7 +142,7 @@ func (s *Owners) Admit(ctx context.Context, account, idempotencyKey string) erro
 }
 
 // Measure admits an account's upload and returns its Length, at most
-// spec.MaxAudioSeconds. It returns Admit's errors, or the context's.
+// spec.MaxAudioSeconds. It returns Admit's errors, or the context's error.
 func (s *Owners) Measure(ctx context.Context, account, idempotencyKey, key, filename string) (float64, error) {
 	if s.Config.Prober == nil {
 		return 0, nil

@@ -27,13 +27,14 @@ type Outcome struct {
 	// length unless AudioDuration is longer (a recording with gaps). Ran
 	// selects the parts for customers; segments keep their measures.
 	Result spec.Result
-	// Tier is the tier that ran and is charged; "" (no text) is as standard.
+	// Tier is the tier that ran and is charged; "" (no text) is charged like
+	// the standard tier.
 	Tier spec.Tier
 	// Seconds is the decoded duration, charged and stored to 0.1 ms.
 	Seconds float64
 	// Waveform holds the peaks of audio.PCM.Peaks; empty if unknown.
 	Waveform []byte
-	// Audio is the stored sound of a live session; zero for none.
+	// Audio is the stored sound of a live session, if any.
 	Audio blob.Info
 	// Recognized is nil unless the task asks for known voices.
 	Recognized *Recognized
@@ -167,7 +168,7 @@ func (r *Result) begin() (err error) {
 		return errors.New("the stored file has no Result: another version of the program wrote it")
 	}
 	r.Head, r.Waveform, r.Recognized = spec.Result(*h.Result), h.Waveform, h.Recognized
-	if r.Task.AudioMD5 != nil { // of the whole file, which the engine may not have read
+	if r.Task.AudioMD5 != nil { // the MD5 of the whole file, which the engine may not have read
 		r.Head.AudioMD5 = *r.Task.AudioMD5
 	}
 	return nil

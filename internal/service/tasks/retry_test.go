@@ -43,7 +43,7 @@ func TestRetryOfAnEndedTaskHoldsAgainAndIsChargedOnce(t *testing.T) {
 			f.Exact()
 			for range 3 { // all attempts are available again
 				require.NoError(t, f.Release(t.Context(), f.Take(), tasks.EndRecoverable, "x"))
-				_, err = f.Retry(t.Context(), task.ID) // now, not after its delay
+				_, err = f.Retry(t.Context(), task.ID) // immediately, not after the delay
 				require.NoError(t, err)
 			}
 			require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Seconds: 3}))
@@ -131,7 +131,7 @@ func TestRetrySparesKeptAudio(t *testing.T) {
 
 // TestTakenBack: a running task that an operator takes from its worker goes to
 // another one without a counted attempt, and the first worker's result is
-// refused. A task that no worker has is left alone.
+// refused. A task that no worker runs is unchanged.
 func TestTakenBack(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
@@ -151,7 +151,7 @@ func TestTakenBack(t *testing.T) {
 }
 
 // TestSoundThatWaits: the state of the queue has the length of the waiting
-// sound; a task of unknown length counts as the length that is held for.
+// sound; a task of unknown length counts with the length of its hold.
 func TestSoundThatWaits(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
@@ -161,7 +161,7 @@ func TestSoundThatWaits(t *testing.T) {
 		st, err := f.Stats(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, []float64{42.5, 60, 0}, []float64{st.Tasks.Sound, st.Fetch.Sound, st.Batch.Sound})
-		f.Take() // and a download, of a length that its header does not tell
+		f.Take() // also a download whose header has no length
 		st, err = f.Stats(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, []float64{12.5 + 60, 0}, []float64{st.Tasks.Sound, st.Fetch.Sound})

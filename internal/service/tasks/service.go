@@ -37,7 +37,7 @@ type Config struct {
 	Prober  Prober
 	TempDir string // for recordings that Prober needs as local files and that are not in a folder; "" is the system's
 
-	UnknownLength  time.Duration   // length held for if a task's length is unknown at its creation; default 1 min
+	UnknownLength  time.Duration   // length of the hold if a task's length is unknown at its creation; default 1 min
 	KeepAudio      time.Duration   // how long audio is kept after the task is final; 0 deletes it at the end
 	EraseAtOnce    int             // files erased concurrently; 0 means 8
 	KeepTasks      time.Duration   // how long a task and its result are kept after its end; 0 means forever
@@ -145,7 +145,7 @@ func Outage(err error) bool { return db.Outage(err) || blob.Outage(err) }
 
 var validExtension = regexp.MustCompile(`^\.[a-z0-9]{1,8}$`)
 
-// AudioKey returns a new key for audio; its extension names the format.
+// AudioKey returns a new key for audio, with the file name's extension.
 func AudioKey(filename string) string {
 	ext := strings.ToLower(path.Ext(filename))
 	if !validExtension.MatchString(ext) {
@@ -160,9 +160,9 @@ func (s *Owners) NewAudio(ctx context.Context, filename string) (*blob.Writer, e
 	return s.Config.Blobs.Create(ctx, AudioKey(filename))
 }
 
-// DropAudio deletes a file that no task uses. If a row refers to it, it stays:
-// its commit may have succeeded without confirmation. Failures are logged; the
-// clean-up deletes remaining files.
+// DropAudio deletes a file that no task uses. If a row refers to the file, it
+// stays, because a commit may have succeeded without confirmation. Failures are
+// logged; the clean-up deletes remaining files.
 func (s *core) DropAudio(ctx context.Context, key string) {
 	ctx = context.WithoutCancel(ctx)
 	referenced, err := s.Referenced(ctx, []string{key})

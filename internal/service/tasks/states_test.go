@@ -126,8 +126,8 @@ func (w *stateWalk) do(by string, call func(ctx context.Context)) {
 }
 
 // any returns a random task in a random occupied state, "" if there is none.
-// Tasks stand in the order of their creation, so that the walk is the same
-// whatever their IDs are.
+// Tasks are in the order of their creation, so that the walk does not depend on
+// their IDs.
 func (w *stateWalk) any() string {
 	byState := map[string][]string{}
 	for _, id := range w.order {
@@ -150,7 +150,7 @@ func (w *stateWalk) next() *tasks.Claim {
 	return c
 }
 
-// claim returns any claim, current or not; nil if there was none yet.
+// claim returns any claim, current or not; nil before the first claim.
 func (w *stateWalk) claim() *tasks.Claim {
 	if len(w.claims) == 0 {
 		return nil
@@ -225,7 +225,7 @@ func (w *stateWalk) step() {
 	case 14:
 		if c := w.claim(); c != nil && c.URL != "" {
 			audio := w.f.Audio("fetched")
-			seconds := float64(w.random.IntN(3)) * 9000 // two of three cost more than their hold, but the account can pay for all
+			seconds := float64(w.random.IntN(3)) * 9000 // two of three lengths cost more than the hold
 			w.do("Fetched", func(ctx context.Context) {
 				w.only(s.Fetched(ctx, c, *audio, seconds), queue.ErrSuperseded)
 			})
@@ -241,10 +241,10 @@ func (w *stateWalk) step() {
 	}
 }
 
-// rare takes the edges that random calls seldom reach: a task whose worker is
-// lost again and again is abandoned, retried, and deleted while its own retry
-// waits; another one is abandoned and deleted; retries that wait are moved up,
-// deleted and canceled; a download turns out to be longer than its account can
+// rare takes the edges that random calls seldom reach. A task whose worker is
+// lost repeatedly is abandoned, retried, and deleted while it waits for its
+// retry. Another task is abandoned and deleted. Waiting retries are run early,
+// deleted and canceled. A download turns out to be longer than its account can
 // pay for.
 func (w *stateWalk) rare() {
 	claim := func() (c *tasks.Claim) {

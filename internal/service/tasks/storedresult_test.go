@@ -42,8 +42,8 @@ func withStored(t *testing.T, result string) (*taskstest.Fixture, string) {
 	return f, task.ID
 }
 
-// TestResultsInAnotherFormAreRefused: a file that this version cannot
-// understand is an error, not a result in which nothing was found.
+// TestResultsInAnotherFormAreRefused: a file that this version cannot read is
+// an error, not an empty result.
 func TestResultsInAnotherFormAreRefused(t *testing.T) {
 	f, id := withStored(t, `{"ran":{"ASR":true},"language":"en"}`)
 	_, err := f.Result(t.Context(), f.Account, id)

@@ -42,13 +42,13 @@ type Task struct {
 	AudioFilename   string
 	AudioSourceType string   // SourceURL or SourceBase64
 	AudioSize       *int64   // bytes; nil for a URL task that is not fetched yet
-	AudioMD5        *string  // 32 hexadecimal digits; nil if AudioSize is
+	AudioMD5        *string  // 32 hexadecimal digits; nil if AudioSize is nil
 	AudioDuration   *float64 // length in seconds with gaps, as in the result; nil until the task is done
 	Language        string   // of the speech, once the task is done; "" if nothing was transcribed
 	Speakers        *int     // number of speakers, once the task is done; nil without diarization
 	AllowTraining   bool
 	ErrorMessage    *string
-	Warnings        []spec.Warning `json:",omitzero"` // about the recording, once it is done
+	Warnings        []spec.Warning `json:",omitzero"` // about the recording, once the task is done
 	Options         spec.EffectiveOptions
 	Extras          Extras `json:",omitzero"` // options outside the specification
 	BatchMode       bool
@@ -57,7 +57,7 @@ type Task struct {
 	Charged         *billing.Money // the charged amount, set by List only; nil if unknown
 	FinishedAt      *time.Time     // nil until the state is final
 
-	number int64 // its place among the account's ended tasks, set by Finished only
+	number int64 // the task's place among the account's ended tasks, set by Finished only
 }
 
 // Final reports whether the task has ended for good.
@@ -69,7 +69,7 @@ var (
 	ErrNotFound = errors.New("task does not exist")
 	// ErrForbidden is returned for a task of another account (HTTP 403).
 	ErrForbidden = errors.New("task belongs to another account")
-	// ErrNoAudio is returned when the recording is not there (HTTP 404).
+	// ErrNoAudio is returned when the recording does not exist (HTTP 404).
 	ErrNoAudio = errors.New("the recording is not kept")
 	// ErrNotDone is returned when the task has no result (HTTP 404).
 	ErrNotDone = errors.New("task is not done")

@@ -28,9 +28,9 @@ type UsageQuery struct {
 	Account string         // id; "" is all accounts
 	Zone    *time.Location // of the days and months
 	Monthly bool           // months instead of days
-	// From and Until are the first time and the time after the last one. If
-	// From is zero, it is the beginning of this month, or for months of the
-	// month eleven months ago; if Until is zero, there is no limit.
+	// From and Until bound the period; Until is not part of it. A zero From is
+	// the beginning of this month or, with Monthly, of the month eleven months
+	// ago; a zero Until is no limit.
 	From, Until time.Time
 	By          []string // names of UsageGroups, and "account"
 }
@@ -38,7 +38,7 @@ type UsageQuery struct {
 // UsageSums are the sums of some charged tasks.
 type UsageSums struct {
 	Tasks     int64         `json:"tasks"`
-	Seconds   Seconds       `json:"seconds"` // decoded; without tasks that an earlier release charged
+	Seconds   Seconds       `json:"seconds"` // decoded length, without tasks that an earlier release charged
 	Minutes   int64         `json:"minutes"` // billable
 	Amount    billing.Money `json:"amount"`
 	FromPacks billing.Money `json:"from_packs"` // part of Amount that resource packs covered

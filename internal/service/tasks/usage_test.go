@@ -139,8 +139,8 @@ func expected(q tasks.UsageQuery, all []charge) (rows map[string]tasks.UsageSums
 }
 
 // TestUsageOfAYear: the sums of a simulated year equal the sums of its charges
-// and of the ledger exactly, by day and month, in zones with changes of the
-// clock both ways, by an hour and by half an hour, and without.
+// and of the ledger exactly, by day and month, in zones with clock changes of
+// an hour and of half an hour, and without changes.
 func TestUsageOfAYear(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
@@ -181,8 +181,8 @@ func TestUsageOfAYear(t *testing.T) {
 }
 
 // TestUsageOfTasks: the report names the key, model and work of each charged
-// task, also after the task has been deleted, and a task that was canceled with
-// part of its text delivered; a failed one costs nothing.
+// task, also after the task has been deleted, and of a task canceled after part
+// of its text was delivered; a failed task costs nothing.
 func TestUsageOfTasks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)

@@ -19,10 +19,10 @@ var ErrNoVector = errors.New("the voice cannot be taken from this task")
 // to others before the speaker's vector no longer counts as one person's.
 const mostMoved = 0.1
 
-// SpeakerVoice returns the voice of a speaker of a done task's result, without a
-// name and a consent. A speaker from whom corrections took much time, or whom
-// they added, has no usable vector. Errors wrap ErrNotFound, ErrForbidden, ErrNotDone,
-// ErrNoVector or voices.ErrVoice.
+// SpeakerVoice returns the voice of a speaker of a done task's result, without
+// a name and a consent. A speaker who lost much time to others by corrections,
+// or whom corrections added, has no usable vector. Errors wrap ErrNotFound,
+// ErrForbidden, ErrNotDone, ErrNoVector or voices.ErrVoice.
 func (s *Owners) SpeakerVoice(ctx context.Context, account, task, speaker string) (v voices.Voice, err error) {
 	r, err := s.Result(ctx, account, task)
 	if err != nil {

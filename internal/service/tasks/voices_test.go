@@ -15,7 +15,7 @@ import (
 	"github.com/otograph/otograph/voices"
 )
 
-// TestVoicesOfSpeakers takes a voice from a task's result.
+// TestVoicesOfSpeakers gets a speaker's voice from a task's result.
 func TestVoicesOfSpeakers(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)

@@ -38,7 +38,7 @@ func EventNames() []string {
 	return []string{"task.done", "task.failed", "task.abandoned", EventWarning, EventReached}
 }
 
-// secretOverlap is how long a replaced secret of a hook still signs.
+// secretOverlap is how long a hook's replaced secret still signs.
 const secretOverlap = 24 * time.Hour
 
 // ofHook begins the task_id of a callback to the account's hook. The task's id
@@ -49,12 +49,12 @@ const ofHook = "hook:"
 // body and signatures follow Standard Webhooks.
 type Hook struct {
 	URL       string        `json:"url"`
-	Events    []string      `json:"events"`                          // from EventNames; empty once the receiver is gone
-	Budget    billing.Money `json:"budget,omitempty"`                // of a month; 0 for none
+	Events    []string      `json:"events"`                          // from EventNames; empty after the receiver answered 410
+	Budget    billing.Money `json:"budget,omitempty"`                // for a month; 0 means none
 	Zone      string        `json:"timezone"`                        // IANA name; months begin in it
 	Month     string        `json:"month,omitempty"`                 // this month, such as 2026-11; "" without a budget
-	Spent     billing.Money `json:"spent"`                           // price of the tasks charged in Month, resource packs included
-	OldSecret *time.Time    `json:"old_secret_expires_at,omitempty"` // the replaced secret signs too until then
+	Spent     billing.Money `json:"spent"`                           // price of the tasks charged in Month, with resource packs
+	OldSecret *time.Time    `json:"old_secret_expires_at,omitempty"` // until then the replaced secret also signs
 	CreatedAt time.Time     `json:"created_at"`
 	UpdatedAt time.Time     `json:"updated_at"`
 
@@ -153,7 +153,7 @@ func (o *Outbox) Hook(ctx context.Context, account string) (Hook, error) {
 		h.Month, h.Spent = "", 0
 	} else if err == nil {
 		var m month
-		if m, err = monthOf(h.Zone, o.now()); m.name > h.Month { // nothing was charged in it yet
+		if m, err = monthOf(h.Zone, o.now()); m.name > h.Month { // nothing was charged in this month yet
 			h.Month, h.Spent = m.name, 0
 		}
 	}
@@ -161,8 +161,8 @@ func (o *Outbox) Hook(ctx context.Context, account string) (Hook, error) {
 }
 
 // RotateSecret replaces the secret of an account's hook and returns the new
-// one. The secret before it signs too for a day; one that was replaced earlier
-// no longer does. The error wraps ErrNoHook.
+// one. The previous secret also signs for a day; an earlier one no longer does.
+// The error wraps ErrNoHook.
 func (o *Outbox) RotateSecret(ctx context.Context, account string) (secret string, err error) {
 	secret = newSecret()
 	changed, err := o.config.DB.Exec(ctx, "UPDATE hooks SET old_secret = secret, old_until = $2, secret = $3, updated_at = $4 WHERE account_id = $1",
@@ -180,7 +180,7 @@ func (o *Outbox) RotateSecret(ctx context.Context, account string) (secret strin
 // The error wraps ErrNoHook.
 func (o *Outbox) RemoveHook(ctx context.Context, account string) error {
 	return o.wrap("remove hook", o.config.DB.Write(ctx, func(tx *sql.Tx) error {
-		if _, err := o.read(ctx, tx, account, o.config.DB.ForUpdate()); err != nil { // locked: Announce commits its message before
+		if _, err := o.read(ctx, tx, account, o.config.DB.ForUpdate()); err != nil { // locked: Announce commits its message first
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, "DELETE FROM hooks WHERE account_id = $1", account); err != nil {
@@ -190,8 +190,8 @@ func (o *Outbox) RemoveHook(ctx context.Context, account string) error {
 	}))
 }
 
-// switchOff lets a hook select no events, as Standard Webhooks asks for after a
-// 410, unless it has another URL meanwhile. Setting the hook selects them again.
+// switchOff lets a hook select no events, as Standard Webhooks requires after a
+// 410, unless the hook has a new URL. Setting the hook selects them again.
 func (o *Outbox) switchOff(ctx context.Context, d *Delivery) error {
 	off, err := o.config.DB.Exec(ctx, "UPDATE hooks SET events = '', updated_at = $3 WHERE account_id = $1 AND url = $2 AND events <> ''", d.AccountID, d.URL, db.Micros(o.now()))
 	if off > 0 {
@@ -201,8 +201,8 @@ func (o *Outbox) switchOff(ctx context.Context, d *Delivery) error {
 }
 
 // Announce queues an event of a task for the account's hook, in the transaction
-// of the event, which has charged the account and holds its lock if charged has
-// a price. An account without a hook that selects the event is ignored.
+// of the event, which, if charged is not zero, has charged the account and
+// holds its lock. An account without a hook that selects the event is ignored.
 func (o *Outbox) Announce(ctx context.Context, tx *sql.Tx, account, task, event string, data any, charged billing.Receipt) error {
 	h, err := o.read(ctx, tx, account, o.config.DB.ForUpdate())
 	if errors.Is(err, ErrNoHook) {

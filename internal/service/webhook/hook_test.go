@@ -58,8 +58,8 @@ func signatures(p post, secrets ...string) string {
 
 // TestHook follows an account's hook through its states: it gets the events
 // that it selects beside a task's own callback, both secrets sign for a day
-// after a rotation, waiting messages follow a new URL, and nothing is left of a
-// removed hook or, for a deleted task, of its message.
+// after a rotation, waiting messages follow a new URL, and nothing remains of a
+// removed hook or of the message about a deleted task.
 func TestHook(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := t.Context()
@@ -177,8 +177,8 @@ func TestHookIsChecked(t *testing.T) {
 	}
 }
 
-// TestHookThatFails: a hook's message is tried and given up like a callback. A
-// hook whose receiver is gone is switched off until it is set again.
+// TestHookThatFails: a hook's message is retried and abandoned like a callback.
+// A hook whose receiver answers 410 is switched off until it is set again.
 func TestHookThatFails(t *testing.T) {
 	for status, attempts := range map[int]int{500: 4, 410: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestBudgetWarnsOnceAMonth(t *testing.T) {
 			assert.Equal(t, []int{warning, reached}, []int{w, r})
 		}
 		set(10 * price)
-		expect("2026-11", 1, 0, 0) // the task before counts
+		expect("2026-11", 1, 0, 0) // the earlier task counts
 		charge(6)
 		expect("2026-11", 7, 0, 0)
 		charge(8)

@@ -187,7 +187,7 @@ const longestRetryAfter = 15 * time.Minute
 type refusal struct {
 	status string
 	code   int
-	after  time.Duration // delay before the next delivery that the receiver asks for
+	after  time.Duration // delay before the next delivery, if the receiver asks for one
 }
 
 func (r *refusal) Error() string { return "the receiver answered " + spec.Shorten(r.status) }
@@ -228,7 +228,7 @@ func gone(failure error) bool {
 type deliveries struct {
 	limits NotifierConfig
 
-	unconfirmed atomic.Bool // a claim may have been committed, or an outcome not, without confirmation
+	unconfirmed atomic.Bool // a claim may have been committed, or an outcome may not, without confirmation
 
 	mu    sync.Mutex
 	under map[string]*Delivery // by the callback's id

@@ -247,7 +247,7 @@ func TestReceiversDelayTheNextAttempt(t *testing.T) {
 				}}
 				finish(f, "https://busy.example/", "secret")
 				stop := startNotifier(f, webhook.NotifierConfig{HTTP: box, Poll: time.Second, Heartbeat: time.Hour})
-				whole := 16 * time.Minute // longer than any pause that a receiver may ask for
+				whole := 16 * time.Minute // longer than any pause that a receiver may request
 				for _, pause := range c.want {
 					whole += pause
 				}
@@ -269,8 +269,8 @@ func TestReceiversDelayTheNextAttempt(t *testing.T) {
 }
 
 // TestAnyStatusIsNoted: a receiver's status of any bytes is stored, also by
-// PostgreSQL, which refuses texts that are not UTF-8; it would be called forever
-// otherwise.
+// PostgreSQL, which refuses texts that are not UTF-8; otherwise the receiver
+// would be called forever.
 func TestAnyStatusIsNoted(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
@@ -325,7 +325,7 @@ func TestDeliveryIsRepeatedUnlessRecorded(t *testing.T) {
 		require.NoError(t, err)
 		first, err := f.Outbox().Next(t.Context(), "dying", webhook.Busy{})
 		require.NoError(t, err)
-		require.NoError(t, n.Post(t.Context(), first)) // … and here it dies
+		require.NoError(t, n.Post(t.Context(), first)) // … and the notifier dies
 		none, err := f.Outbox().Next(t.Context(), "other", webhook.Busy{})
 		require.NoError(t, err)
 		assert.Nil(t, none, "no other notifier sends it meanwhile")

@@ -94,7 +94,7 @@ func (o *Outbox) Withdraw(ctx context.Context, tx *sql.Tx, task string) (Message
 }
 
 // Drop removes a task's callback and the message about the task to its
-// account's hook, in the caller's transaction, if there are any.
+// account's hook, in the caller's transaction, if any.
 func (o *Outbox) Drop(ctx context.Context, tx *sql.Tx, task string) error {
 	return db.Do(ctx, tx, "DELETE FROM callbacks WHERE task_id IN ($1, $2)", task, ofHook+task)
 }
@@ -119,8 +119,8 @@ type Busy struct {
 }
 
 // Next claims for worker a due callback that busy does not exclude. It returns
-// nil if there is none. After an error the commit may have made a claim that
-// worker does not know; Return releases it.
+// nil if there is none. After an error, the commit may have succeeded, so that
+// worker does not know of its claim; Return releases it.
 func (o *Outbox) Next(ctx context.Context, worker string, busy Busy) (*Delivery, error) {
 	now := o.now()
 	where := "phase = 'queued' AND (next_at <= $1 OR next_at > $2)"
@@ -262,8 +262,8 @@ func (o *Outbox) Forget(ctx context.Context) error {
 }
 
 // Headers returns the headers of one delivery: the specified X-Signature over
-// the raw body, and the three of Standard Webhooks, whose signature covers id
-// and time too. Without a secret nothing is signed. If the secret is "whsec_"
+// the raw body, and the three of Standard Webhooks, whose signature also covers
+// id and time. Without a secret nothing is signed. If the secret is "whsec_"
 // followed by Base64, webhook-signature uses the decoded bytes, as Standard
 // Webhooks defines; X-Signature always uses the secret's bytes as they are.
 func Headers(id, secret string, body []byte, now time.Time) http.Header {

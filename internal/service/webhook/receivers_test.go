@@ -102,8 +102,8 @@ func (r receiver) send(t *testing.T, header http.Header, body []byte) int {
 }
 
 // TestDocumentedReceivers starts each receiver of docs/callbacks.md and sends
-// it a real callback, the same one again, old and forged callbacks, and one
-// signed with the secret that is being replaced.
+// it a real callback, the same callback again, old and forged callbacks, and a
+// callback signed with the secret that is being replaced.
 func TestDocumentedReceivers(t *testing.T) {
 	const newer, older = "the-new-secret-of-the-customer", "the-secret-before-it"
 	programs := map[string]string{"go": "go", "python": "python3", "js": "node"}

@@ -75,7 +75,7 @@ type breaker struct {
 	id      string                      // of the member
 	dir     string                      // on the disk that is probed
 	models  func(context.Context) error // nil if this member has no models
-	report  func(Part, time.Time)       // called at each change; the zero time means that the trouble is over
+	report  func(Part, time.Time)       // called at each change; the zero time means that the resource works again
 	part    Part                        // "" if nothing fails
 	since   time.Time
 }

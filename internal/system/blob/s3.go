@@ -255,7 +255,6 @@ func (u *s3Upload) send() (err error) {
 	return nil
 }
 
-// wait waits for the part that is being sent.
 func (u *s3Upload) wait() error {
 	if u.sent == nil {
 		return nil

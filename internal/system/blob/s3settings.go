@@ -71,7 +71,6 @@ func parseS3Settings(query url.Values) (s s3Settings, err error) {
 	return s, nil
 }
 
-// address returns the URL of the store.
 func (s s3Settings) address() (*url.URL, error) {
 	scheme, at := "https://", cmp.Or(s.endpoint, "s3.amazonaws.com")
 	if s.plain {

@@ -11,7 +11,6 @@ import (
 	"github.com/otograph/otograph/internal/system/backoff"
 )
 
-// listeners are the subscribers of this process, by channel.
 type listeners struct {
 	mu    sync.Mutex
 	subs  map[string]map[chan struct{}]bool

@@ -14,7 +14,6 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// ct2 holds the weights of a CTranslate2 model.
 type ct2 struct {
 	file  io.ReaderAt
 	path  string
@@ -22,7 +21,6 @@ type ct2 struct {
 	used  map[string]bool
 }
 
-// openCT2 opens a folder of CTranslate2.
 func (f *Folder) openCT2(dir string) error {
 	path := filepath.Join(dir, modelBin)
 	file, size, err := f.open(path)

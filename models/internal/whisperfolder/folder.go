@@ -182,7 +182,6 @@ func (f *Folder) Close() {
 	}
 }
 
-// open opens a file with weights and returns its size.
 func (f *Folder) open(path string) (*os.File, int64, error) {
 	file, size, err := openRegular(path)
 	if err != nil {

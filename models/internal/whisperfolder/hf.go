@@ -19,7 +19,6 @@ type hf struct {
 	used    map[string]bool
 }
 
-// tensorOfFile is a tensor and its file.
 type tensorOfFile struct {
 	weightfile.Tensor
 	file io.ReaderAt

@@ -78,7 +78,6 @@ type format struct {
 	decode func(into []float32, raw []byte)
 }
 
-// formats holds the formats of weights.
 var formats = map[weightfile.Type]format{
 	weightfile.F32: {4, func(into []float32, raw []byte) {
 		for i := range into {

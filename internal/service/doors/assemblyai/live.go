@@ -131,8 +131,8 @@ func (l *Live) Send(e spec.LiveEvent) [][]byte {
 
 func milliseconds(t float64) int { return int(math.Round(1000 * t)) }
 
-// text returns the message with the text of a turn. Whether it has ended is a
-// decision here, so that its probability is 0 or 1.
+// text returns the message with the text of a turn. Whether a turn has ended is
+// decided here, so that the probability is 0 or 1.
 func (l *Live) text(text string, segments []spec.Segment, end bool) [][]byte {
 	words := []doors.Object{}
 	o := doors.Object{"turn_order": l.order, "turn_is_formatted": true, "end_of_turn": end, "transcript": text, "end_of_turn_confidence": 0}
@@ -154,7 +154,7 @@ func (l *Live) text(text string, segments []spec.Segment, end bool) [][]byte {
 	return doors.Message("Turn", o)
 }
 
-// closeCodes are AssemblyAI's close codes of reasons, where it has its own.
+// closeCodes are the reasons with a close code of AssemblyAI's own.
 var closeCodes = map[doors.Reason]int{doors.Invalid: 4101, doors.Idle: 4031, doors.Expired: 4008, doors.Unpaid: 4002, doors.Limited: 4102}
 
 // End implements doors.Door.

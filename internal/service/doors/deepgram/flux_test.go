@@ -106,8 +106,8 @@ func TestFluxSend(t *testing.T) {
 	assert.Equal(t, 1000, code)
 }
 
-// TestFluxOrder checks that every turn begins once, ends once, and is over
-// before the next one, with its own words alone.
+// TestFluxOrder checks that every turn begins once, ends once, and ends before
+// the next turn begins, with its own words alone.
 func TestFluxOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		f, _ := flux(t, "eager_eot_threshold=0.4")

@@ -10,7 +10,7 @@ import (
 )
 
 // encodings maps Deepgram's names of encodings to the values of Encoding, or of
-// Opus, in a doors.Format. Without a name the sound is in a container.
+// Opus, in a doors.Format. Without a name, the sound is in a container.
 var encodings = map[string]string{"linear16": "s16le", "linear32": "f32le", "mulaw": "mulaw", "alaw": "alaw", "opus": "packets", "ogg-opus": "stream", "": "stream"}
 
 // settings returns the terms of a session, without its pauses.
@@ -76,8 +76,8 @@ func NewLive(values url.Values, id string) (*Live, doors.Settings, error) {
 // Begin implements doors.Door.
 func (l *Live) Begin() [][]byte { return nil }
 
-// Closes reports whether a message closes a stream of Opus: CloseStream, or an empty
-// binary one, which closes every stream of Live.
+// Closes reports whether a message closes a stream of Opus: CloseStream, or an
+// empty binary message, which closes every stream of Live.
 func Closes(text bool, data []byte) bool {
 	var c command
 	return !text && len(data) == 0 || text && json.Unmarshal(data, &c) == nil && c.Type == "CloseStream"
@@ -119,7 +119,7 @@ func (l *Live) Receive(text bool, data []byte) (actions []doors.Action, replies 
 	return actions, replies, nil
 }
 
-// quiet returns UtteranceEnd if no word has followed the last one for long.
+// quiet returns UtteranceEnd if no word has come for wait seconds.
 func (l *Live) quiet() [][]byte {
 	end := l.lastWord
 	if l.wait == 0 || end == 0 || l.last >= int(l.turn) || l.set.Format.Seconds(l.received)-end < l.wait {
@@ -147,7 +147,7 @@ func (l *Live) Send(e spec.LiveEvent) [][]byte {
 		l.finalize = e.Utterance
 		if e.Utterance < 0 && l.last < int(l.turn) {
 			return l.results(e, nil, true, true)
-		} else if e.Utterance < 0 { // its text is still to come
+		} else if e.Utterance < 0 { // its text has not come yet
 			l.finalize = l.last
 		}
 	}

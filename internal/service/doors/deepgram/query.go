@@ -32,8 +32,8 @@ var (
 	ineffective = []string{"dictation", "filler_words", "measurements", "numerals", "profanity_filter"}
 )
 
-// theirs matches the names of Deepgram's models, which select the service's own
-// choice.
+// theirs matches the names of Deepgram's models, for which the service chooses
+// its own model.
 var theirs = regexp.MustCompile(`^((nova|enhanced|base|flux|whisper)(-.*)?|general|meeting|phonecall|finance|conversationalai|voicemail|video|custom|otograph)?$`)
 
 // ReadQuery reads a request's parameters. Unknown ones are ignored, as by
@@ -79,8 +79,8 @@ func terms(list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(term string) bool { return strings.TrimSpace(term) == "" })
 }
 
-// chooseLanguage sets the language: the parameter's, or one that is detected
-// among all languages or among the values of detect_language and language_hint.
+// chooseLanguage sets the language to the parameter's, or to detection among
+// all languages or the values of detect_language and language_hint.
 func (q *Query) chooseLanguage() {
 	language := q.values.Get("language")
 	q.detected = language == "multi" || on(q.values, "detect_language")

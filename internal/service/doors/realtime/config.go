@@ -65,7 +65,7 @@ const (
 
 func defaults() config {
 	c := config{format: format{"audio/pcm", defaultRate}}
-	_ = c.complete(nil) // without a model's name nothing can fail
+	_ = c.complete(nil) // without a model's name, complete cannot fail
 	return c
 }
 
@@ -127,8 +127,8 @@ func (c *config) update(session json.RawMessage, models Models) error {
 // encodings maps the types of OpenAI's formats to doors.Format encodings.
 var encodings = map[string]string{"audio/pcm": "s16le", "audio/pcmu": "mulaw", "audio/pcma": "alaw"}
 
-// delays are OpenAI's names; from careful on, interim texts wait for a third
-// recognition.
+// delays are OpenAI's names of delays; from index careful on, interim texts
+// wait for a third recognition.
 var delays = []string{"minimal", "low", "medium", "high", "xhigh"}
 
 const careful = 3
@@ -191,7 +191,8 @@ func (c *config) complete(models Models) error {
 	}
 	set.Manual = c.detection == nil
 	if d := c.detection; d != nil {
-		// OpenAI waits for up to 8, 4 and 2 s while a sentence seems to go on.
+		// OpenAI waits for up to 8, 4 and 2 s while a sentence seems to
+		// continue.
 		eager := map[string]float64{"": 800, "auto": 800, "low": 1500, "medium": 800, "high": 500}
 		ms, ok := eager[d.Eagerness]
 		switch {
@@ -201,7 +202,7 @@ func (c *config) complete(models Models) error {
 			return wrongValue("session.audio.input.turn_detection.type", "turn_detection: must be server_vad or semantic_vad, with an eagerness of low, medium, high or auto, or null")
 		}
 		set.Silence = min(max(ms/1000, 0.1), 10)
-		if p := cmp.Or(d.Threshold, new(0.5)); *p != 0.5 { // OpenAI's default is ours, 0.35, and the ends are the same
+		if p := cmp.Or(d.Threshold, new(0.5)); *p != 0.5 { // OpenAI's default 0.5 is our 0.35; 0 and 1 are the same
 			o.VADThreshold = new(max(0.7**p, 1.3**p-0.3))
 			if !(*p >= 0 && *p <= 1) {
 				return wrongValue("session.audio.input.turn_detection.threshold", "threshold: must be 0 to 1, not %v", *p)

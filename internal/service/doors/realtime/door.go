@@ -24,7 +24,7 @@ type Door struct {
 	expires int64  // Unix time
 	models  Models
 	config  config
-	secret  bool // opened by a client secret, whose callback cannot be changed
+	secret  bool // opened with a client secret, so that the callback cannot be changed
 	events  int  // sent so far
 
 	current *item              // takes the next sound, without turn detection
@@ -34,7 +34,7 @@ type Door struct {
 	mark    float64            // where the last item ended, in seconds
 
 	received float64 // seconds of sound
-	idled    bool    // the silence had its timeout
+	idled    bool    // the timeout of the present silence has passed
 }
 
 // New returns the door of a connection to a model ("" for the default). session
@@ -59,7 +59,6 @@ func (d *Door) Settings() doors.Settings { return d.config.settings }
 // Terms returns the client's terms for the session's task.
 func (d *Door) Terms() Terms { return d.config.terms }
 
-// event returns an event with its fields.
 func (d *Door) event(kind string, fields doors.Object) []byte {
 	d.events++
 	fields["event_id"] = fmt.Sprintf("event_%s_%d", d.id, d.events)
@@ -103,8 +102,8 @@ const maxAppend = 15 << 20
 // MaxMessage is the largest message that a Door takes, in bytes.
 const MaxMessage = maxAppend*4/3 + 64<<10
 
-// Receive implements doors.Door. Mistakes of the client are events; the session
-// goes on.
+// Receive implements doors.Door. Mistakes of the client become error events;
+// the session continues.
 func (d *Door) Receive(text bool, data []byte) (actions []doors.Action, replies [][]byte, err error) {
 	var m struct {
 		Type    string          `json:"type"`
@@ -188,8 +187,8 @@ func (d *Door) update(session json.RawMessage) (actions []doors.Action, replies 
 }
 
 // End implements doors.Door. Clients take any error event for a failure of
-// their own request, so the end of a session has one only if the client, or its
-// account, is the cause.
+// their own request, so the end of a session has an error event only if the
+// client or its account is the cause.
 func (d *Door) End(e doors.End) (messages [][]byte, code int, reason string) {
 	if kinds := map[doors.Reason][2]string{
 		doors.Expired: {"invalid_request_error", "session_expired"}, doors.Unpaid: {"insufficient_quota", "insufficient_quota"},

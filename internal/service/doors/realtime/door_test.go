@@ -18,7 +18,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// models knows every name but one.
+// models accepts every name but one.
 func models(name string, o *spec.Options, _ *spec.Extras) error {
 	if name == "none" {
 		return errors.New("model none does not exist")
@@ -105,8 +105,8 @@ func TestTurns(t *testing.T) {
 	assert.Empty(t, d.of)
 }
 
-// A commit of silence is an empty item, never an error: many clients take any
-// error for the end.
+// A commit of silence is an empty item, never an error, because many clients
+// end at any error.
 func TestEmptyCommit(t *testing.T) {
 	for _, session := range []string{manual, "{}"} {
 		d := open(t, session)
@@ -118,16 +118,16 @@ func TestEmptyCommit(t *testing.T) {
 		assert.Equal(t, []string{"committed", "added", "completed", "done"}, kinds(list))
 		assert.Empty(t, list[2].Transcript)
 	}
-	d := open(t, "{}") // turn detection was first
+	d := open(t, "{}") // turn detection has committed first
 	for _, e := range []spec.LiveEvent{{Kind: spec.LiveSpeechStarted}, {Kind: spec.LiveSpeechStopped}, {Kind: spec.LiveFinal, Text: "a"}} {
 		d.Send(e)
 	}
 	assert.Empty(t, d.Send(spec.LiveEvent{Kind: spec.LiveCommitted}))
 }
 
-// The deltas of an item, joined, are its transcript, whatever the order in
-// which partials, finals, commits and clears come; each committed item is
-// completed once, and no later event names it.
+// The deltas of an item, joined, are its transcript, in any order of partials,
+// finals, commits and clears; each committed item is completed once, and no
+// later event names it.
 func TestDeltasArePrefixes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := open(t, rapid.SampledFrom([]string{manual, "{}"}).Draw(rt, "session"))
@@ -294,8 +294,8 @@ func TestMistakes(t *testing.T) {
 	assert.Equal(t, []doors.Action{doors.Audio("sound")}, actions)
 }
 
-// After a silence of the client's timeout, once until somebody speaks, an item
-// without text is committed.
+// After a silence of the client's timeout, an item without text is committed,
+// once until somebody speaks.
 func TestIdleTimeout(t *testing.T) {
 	d := open(t, `{"audio":{"input":{"format":{"type":"audio/pcmu"},"turn_detection":{"type":"server_vad","idle_timeout_ms":5000}}}}`)
 	second := fmt.Sprintf(`{"type":"input_audio_buffer.append","audio":%q}`, base64.StdEncoding.EncodeToString(make([]byte, 8000)))
@@ -357,8 +357,8 @@ func FuzzReceive(f *testing.F) {
 	})
 }
 
-// Each item's usage is its own sound: the sound of a commit after a turn begins
-// where the turn ended.
+// Each item's usage is the length of its sound: the sound of a commit after a
+// turn begins at the turn's end.
 func TestUsageOfItems(t *testing.T) {
 	d := open(t, `{"type":"transcription","audio":{"input":{"transcription":{"model":"a"},"turn_detection":{"type":"server_vad"}}}}`)
 	var usage []float64
@@ -377,7 +377,8 @@ func TestUsageOfItems(t *testing.T) {
 	assert.Equal(t, []float64{2.5, 1.5}, usage)
 }
 
-// A client secret carries its callback: who has it cannot send results elsewhere.
+// A client secret has a fixed callback: its holder cannot send results
+// elsewhere.
 func TestCallbackOfClientSecret(t *testing.T) {
 	update := func(terms string) string {
 		return fmt.Sprintf(`{"type":"session.update","session":{"otograph":%s}}`, terms)

@@ -78,8 +78,8 @@ func (d *Door) Send(e spec.LiveEvent) (out [][]byte) {
 	return out
 }
 
-// idle takes sound. Once in a silence, after the client's idle timeout, it
-// commits an item without text.
+// idle counts silence. After the client's idle timeout it commits an item
+// without text, once in a silence.
 func (d *Door) idle(sound doors.Audio) [][]byte {
 	d.received += d.config.settings.Format.Seconds(int64(len(sound)))
 	seconds, limit := d.received-d.mark, d.config.detection
@@ -116,8 +116,8 @@ func (d *Door) begin(e spec.LiveEvent) (out [][]byte) {
 	return out
 }
 
-// committed takes the end of a commit of the client, which turn detection may
-// have preceded.
+// committed handles the event that a client's commit has ended an utterance,
+// unless turn detection has ended it before.
 func (d *Door) committed(e spec.LiveEvent) [][]byte {
 	it := d.current
 	seconds := max(0, e.Start-d.mark)
@@ -164,7 +164,7 @@ func (d *Door) progress(it *item) (out [][]byte) {
 		text += spec.Separated(text, u.text)
 		if u.final == nil {
 			done = false
-			break // later texts wait for the rest of this one
+			break // later texts wait for the rest of this text
 		}
 		segments = append(segments, u.final.Segments...)
 		if l := u.final.Language; l != "" && u.text != "" && !slices.ContainsFunc(languages, func(c map[string]string) bool { return c["code"] == l }) {

@@ -19,8 +19,8 @@ const (
 	maxPart = 1 << 20
 )
 
-// Conn is a doors.Conn: events are messages, audio-chunk a binary one with its
-// sound.
+// Conn is a doors.Conn: each event is a message; audio-chunk is a binary
+// message with its sound.
 type Conn struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -35,7 +35,6 @@ func (c *Conn) Read(ctx context.Context) (text bool, data []byte, err error) {
 	return readEvent(c.in)
 }
 
-// readEvent reads an event: a line, its data and its payload.
 func readEvent(in *bufio.Reader) (text bool, data []byte, err error) {
 	line, err := in.ReadSlice('\n')
 	if err != nil {
@@ -79,7 +78,7 @@ func (c *Conn) Write(ctx context.Context, data []byte) error {
 	return err
 }
 
-// Ping implements doors.Conn: TCP's keep-alive detects a client that is gone.
+// Ping implements doors.Conn: TCP's keep-alive detects a client that has gone.
 func (c *Conn) Ping(context.Context) error { return nil }
 
 // Close implements doors.Conn.

@@ -83,7 +83,7 @@ func TestEnd(t *testing.T) {
 	d.Send(spec.LiveEvent{Kind: spec.LiveFinal, Text: "Good."})
 	list, _, _ = d.End(doors.End{Result: &spec.Result{Language: "en"}})
 	assert.Equal(t, []doortest.Message{{"type": "transcript", "data": map[string]any{"text": "Good.", "language": "en"}}, {"type": "transcript-stop", "data": map[string]any{}}}, read(t, list))
-	list, _, _ = d.End(doors.End{Reason: doors.Gone}) // also after an event that is none
+	list, _, _ = d.End(doors.End{Reason: doors.Gone}) // also after an invalid event
 	assert.Contains(t, read(t, list)[0]["data"].(map[string]any)["text"], "the event cannot be read")
 	list, _, _ = d.End(doors.End{Reason: doors.Unpaid, Text: "why"})
 	assert.Equal(t, []doortest.Message{{"type": "error", "data": map[string]any{"text": "why"}}}, read(t, list))

@@ -46,7 +46,8 @@ func TestReferences(t *testing.T) {
 }
 
 // TestNISTReferences scores transcripts by references with NIST's marks, as
-// sclite does: segments that are not scored, optional words and alternatives.
+// sclite does: segments that are not scored, optional words and alternatives, in
+// the order of time.
 func TestNISTReferences(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {
@@ -54,14 +55,14 @@ func TestNISTReferences(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	hyp := put("hyp.ctm", "a 1 0.1 0.2 one\na 1 0.5 0.2 two\na 1 1.2 0.3 noise\nb 1 0 0.5 tree\n")
+	hyp := put("hyp.ctm", "a 1 1.2 0.3 noise\na 1 0.5 0.2 two\na 1 0.1 0.2 one\nb 1 0 0.5 tree\n")
 	for name, c := range map[string]struct {
 		text          string
 		errors, words int
 	}{
 		"ignored.stm":      {";; x\na 1 a 0.0 1.0 <NA> one two\na 1 x 1.0 2.0 <o,f0,unknown> ignore_time_segment_in_scoring\nb 1 b 0.0 1.0 <NA> tree\n", 0, 3},
-		"optional.stm":     {"a 1 a 0.0 2.0 <NA> one (uh) { too / two } noise\nb 1 b 0.0 1.0 <NA> { three / tree }\n", 0, 4},
-		"alternatives.ctm": {"a 1 0.1 0.2 one\na 1 0.5 0.2 two\na 1 1.2 0.3 noise\nb A * * <ALT_BEGIN>\nb A 0.0 0.5 three\nb A * * <ALT>\nb A 0.0 0.5 tree\nb A * * <ALT_END>\n", 0, 4},
+		"optional.stm":     {"a 1 a 0.5 2.0 <NA> { too / two } noise\na 1 a 0.0 0.5 <NA> one (uh)\nb 1 b 0.0 1.0 <NA> { three / tree }\n", 0, 4},
+		"alternatives.ctm": {"a 1 1.2 0.3 noise\na 1 * * <ALT_BEGIN>\na 1 0.5 0.2 too\na 1 * * <ALT>\na 1 0.5 0.2 two\na 1 * * <ALT_END>\na 1 0.1 0.2 one\nb A * * <ALT_BEGIN>\nb A 0.0 0.5 three\nb A * * <ALT>\nb A 0.0 0.5 tree\nb A * * <ALT_END>\n", 0, 4},
 		"wrong.stm":        {"a 1 a 0.0 2.0 one { too / to } noise\nb 1 b 0.0 1.0 three\n", 2, 4},
 	} {
 		items, err := withReferences(put(name, c.text), []Item{{Name: "a.wav"}, {Name: "b.wav"}})

@@ -20,6 +20,7 @@ func TestManifestForms(t *testing.T) {
 	for name, text := range map[string]string{
 		"lines": `{"audio_filepath":"a.wav","text":"Hello, you.","language":"de","offset":0,"duration":4}` + "\n" + `{"file":"a.wav","text":"there","language":"de","offset":4.5,"duration":2}`,
 		"list":  `[{"file":"a.wav","text":"Hello, you.","language":"de","offset":0,"duration":4}, {"file":"a.wav","text":"there","language":"de","offset":4.5,"duration":2}]`,
+		"caps":  `{"Path":"a.wav","Transcript":"Hello, you.","lang":"de","offset":0,"duration":4}{"file":"a.wav","test":1,"speaker":"x","duration_s":3,"text":"there","language":"de","offset":4.5,"duration":2}`,
 		"csv":   "path,transcription,locale,offset,duration\na.wav,\"Hello, you.\",de,0,4\na.wav,there,de,4.5,2\n",
 		"tsv":   "client_id\tpath\tsentence\tlocale\toffset\tduration\nx\ta.wav\tHello, you.\tde\t0\t4\ny\ta.wav\tthere\tde\t4.5\t2\n",
 	} {
@@ -31,12 +32,18 @@ func TestManifestForms(t *testing.T) {
 		assert.Equal(t, want, items, name)
 	}
 	for text, why := range map[string]string{
-		"a,b\n1,2":                                   "expected JSON objects, a list of them, or a table",
-		`[{"file":"a.wav"}`:                          "the list has no end",
-		`{"file":"a.wav"} x`:                         "line 1: invalid character",
-		`{"file":"a.wav","offset":-1}`:               "offset and duration",
-		"path,offset\na.wav,soon":                    `line 2: offset: expected seconds, got "soon"`,
-		"{\"file\":\"a.wav\"}\n{\"file\":\"a.wav\"}": "line 2: a.wav has been named on line 1 already",
+		"a,b\n1,2":                                    "expected JSON objects, a list of them, or a table",
+		`[{"file":"a.wav"}`:                           "the list has no end",
+		`{"file":"a.wav"} x`:                          "line 1: invalid character",
+		`{"file":"a.wav","offset":-1}`:                "offset and duration",
+		"path,offset\na.wav,soon":                     `line 2: offset: expected a number, got "soon"`,
+		`{"file":"a.wav"}{"file":"b.wav","txet":"a"}`: `line 1: unknown key "txet"; did you mean "text"?`,
+		`[{"file":"a.wav","Ofset":3}]`:                `unknown key "Ofset"; did you mean "offset"?`,
+		"file,txt\na.wav,x":                           `line 2: unknown key "txt"; did you mean "text"?`,
+		"path\tsentense\na.wav\tx":                    `line 2: unknown key "sentense"; did you mean "sentence"?`,
+		`{"file":"a.wav","turns":[{"start":0,"end":1,"spk":"a"}]}`:   `turns: the key "speaker" is missing`,
+		`{"file":"a.wav","words":[{"start":0,"end":1,"token":"a"}]}`: `words: the key "text" or "word" is missing`,
+		"{\"file\":\"a.wav\"}\n{\"file\":\"a.wav\"}":                 "line 2: a.wav has been named on line 1 already",
 	} {
 		_, err := readManifest(strings.NewReader(text), "d")
 		require.ErrorIs(t, err, ErrManifest)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -81,12 +82,10 @@ type TimedText struct {
 	Text       string
 }
 
-// manifestLine is an object of a manifest. Unknown keys (voice, condition …) are
-// ignored.
+// manifestLine is an object of a manifest.
 type manifestLine struct {
 	File     string          `json:"file"`
-	Path     string          `json:"audio_filepath"` // the file, in rows of NeMo and of the Open ASR Leaderboard
-	Offset   *float64        `json:"offset"`         // of a part of the file, in seconds
+	Offset   *float64        `json:"offset"` // of a part of the file, in seconds
 	Duration *float64        `json:"duration"`
 	Text     *string         `json:"text"`
 	Language string          `json:"language"`
@@ -105,28 +104,65 @@ type manifestLine struct {
 	keys      map[string]string
 }
 
-// UnmarshalJSON also stores the keys that the manifest does not define.
+// otherNames lists the names that a manifest's keys have in those of NeMo, Common
+// Voice, Hugging Face and others; in tables they are names of columns.
+var otherNames = map[string][]string{
+	"file":     {"path", "audio_filepath", "audio", "wav", "wav_filename", "file_name", "filename"},
+	"text":     {"sentence", "transcript", "transcription"},
+	"language": {"lang", "locale"},
+	"offset":   nil, "duration": nil, "rttm": nil, "uem": nil, "speakers": nil, "turns": nil, "events": nil, "sentences": nil, "words": nil,
+}
+
+// ungrouped are keys by which a report cannot group the recordings.
+var ungrouped = append([]string{"file", "text", "pred_text", "corrected", "rttm", "uem", "language", "speakers", "offset"}, slices.Concat(otherNames["file"], otherNames["text"])...)
+
+// UnmarshalJSON reads keys by their other names too, ignoring case, stores those
+// that the manifest does not define, and refuses what looks like a missing one.
 func (l *manifestLine) UnmarshalJSON(data []byte) error {
-	type plain manifestLine
-	if err := json.Unmarshal(data, (*plain)(l)); err != nil {
-		return err
-	}
 	var all map[string]any
 	if err := json.Unmarshal(data, &all); err != nil {
 		return err
 	}
-	for key, value := range all {
-		switch value.(type) {
-		case string, float64, bool:
-			if !slices.Contains([]string{"file", "audio_filepath", "text", "pred_text", "corrected", "rttm", "uem", "language", "speakers", "offset"}, key) {
-				if l.keys == nil {
-					l.keys = map[string]string{}
-				}
-				l.keys[key] = fmt.Sprint(value)
+	given := slices.Sorted(maps.Keys(all))
+	var missing []string
+	for key, others := range otherNames {
+		for _, name := range append([]string{key}, others...) {
+			i := slices.IndexFunc(given, func(k string) bool { return strings.EqualFold(k, name) })
+			if i < 0 || all[key] != nil {
+				continue
+			}
+			if _, text := all[given[i]].(string); text || name == key {
+				all[key] = all[given[i]]
+			}
+		}
+		if _, set := all[key]; !set {
+			if missing = append(missing, key); key == "text" {
+				missing = append(missing, others...)
 			}
 		}
 	}
-	return nil
+	for _, key := range given {
+		low := strings.ToLower(key)
+		like := slices.DeleteFunc(slices.Sorted(slices.Values(missing)), func(m string) bool { return strings.Contains(low, m) || low+"s" == m })
+		if hint := spec.DidYouMean(key, like); hint != "" && !slices.Contains(slices.Concat(slices.Collect(maps.Values(otherNames))...), low) {
+			return fmt.Errorf("unknown key %q%s", key, hint)
+		}
+		switch all[key].(type) {
+		case string, float64, bool:
+			if !slices.Contains(ungrouped, low) {
+				if l.keys == nil {
+					l.keys = map[string]string{}
+				}
+				l.keys[key] = fmt.Sprint(all[key])
+			}
+		}
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	type plain manifestLine
+	return json.Unmarshal(data, (*plain)(l))
 }
 
 type timedLine struct {
@@ -244,7 +280,6 @@ func readManifest(r io.Reader, dir string) ([]Item, error) {
 }
 
 func (l manifestLine) item(dir string) (Item, error) {
-	l.File = cmp.Or(l.File, l.Path)
 	it := Item{Name: l.File, Path: l.File, Text: l.Text}
 	if l.File == "" {
 		return it, errors.New(`the key "file" is missing`)
@@ -270,6 +305,9 @@ func (l manifestLine) item(dir string) (Item, error) {
 	for _, t := range l.Turns {
 		if err := checkSpan("turns", t.Start, t.End); err != nil {
 			return it, err
+		}
+		if t.Speaker == "" {
+			return it, fmt.Errorf(`turns: the key "speaker" is missing from %g s`, t.Start)
 		}
 	}
 	it.Turns = l.Turns
@@ -366,6 +404,9 @@ func timed(key string, lines []timedLine) ([]TimedText, error) {
 	for _, l := range lines {
 		if err := checkSpan(key, l.Start, l.End); err != nil {
 			return nil, err
+		}
+		if l.Text+l.Word == "" {
+			return nil, fmt.Errorf(`%s: the key "text" or "word" is missing from %g s`, key, l.Start)
 		}
 		out = append(out, TimedText{l.Start, l.End, cmp.Or(l.Text, l.Word)})
 	}

@@ -4,22 +4,11 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 )
-
-// tableColumns lists the names that the columns of a table have in manifests of
-// Common Voice, Hugging Face and others, by the manifest's keys.
-var tableColumns = map[string][]string{
-	"file":     {"file", "path", "audio_filepath", "audio", "wav", "wav_filename", "file_name", "filename"},
-	"text":     {"text", "sentence", "transcript", "transcription"},
-	"language": {"language", "lang", "locale"},
-	"offset":   {"offset"},
-	"duration": {"duration"},
-}
 
 // clipsDir is the folder of the recordings beside the tables of Common Voice.
 const clipsDir = "clips"
@@ -37,15 +26,10 @@ func readTable(text, dir string) ([]numberedLine, error) {
 	}
 	r.LazyQuotes = r.Comma == '\t'
 	names, err := r.Read()
-	keys := map[string]int{}
-	for i, name := range names {
-		for key, others := range tableColumns {
-			if slices.Contains(others, strings.ToLower(strings.TrimSpace(name))) {
-				keys[key] = i
-			}
-		}
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
 	}
-	if _, ok := keys["file"]; err != nil || !ok {
+	if err != nil || !slices.ContainsFunc(names, func(n string) bool { return slices.Contains(append(otherNames["file"], "file"), strings.ToLower(n)) }) {
 		return nil, fmt.Errorf("%w: expected JSON objects, a list of them, or a table (CSV, TSV) with a column file or path and a column text, found %.60q", ErrManifest, head)
 	}
 	var lines []numberedLine
@@ -57,7 +41,7 @@ func readTable(text, dir string) ([]numberedLine, error) {
 		n, _ := r.FieldPos(0)
 		var l manifestLine
 		if err == nil {
-			l, err = tableLine(names, row, keys, dir)
+			l, err = tableLine(names, row, dir)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: line %d: %w", ErrManifest, n, err)
@@ -68,41 +52,32 @@ func readTable(text, dir string) ([]numberedLine, error) {
 }
 
 // tableLine returns a row of a table as an object of a manifest.
-func tableLine(names, row []string, keys map[string]int, dir string) (manifestLine, error) {
-	l := manifestLine{keys: map[string]string{}}
-	for i, value := range row[:min(len(row), len(names))] {
-		if i != keys["file"] && strings.TrimSpace(names[i]) != "text" {
-			l.keys[strings.TrimSpace(names[i])] = value
-		}
-	}
-	field := func(key string) (string, bool) {
-		i, ok := keys[key]
-		if !ok || i >= len(row) {
-			return "", ok
-		}
-		return strings.TrimSpace(row[i]), true
-	}
-	l.File, _ = field("file")
-	clip := filepath.Join(clipsDir, l.File)
-	if _, err := os.Stat(within(dir, l.File)); err != nil {
-		if _, err := os.Stat(within(dir, clip)); err == nil {
-			l.File = clip
-		}
-	}
-	if text, ok := field("text"); ok {
-		l.Text = &text
-	}
-	l.Language, _ = field("language")
-	for key, to := range map[string]**float64{"offset": &l.Offset, "duration": &l.Duration} {
-		if value, _ := field(key); value != "" {
-			seconds, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return l, fmt.Errorf("%s: expected seconds, got %q", key, value)
+func tableLine(names, row []string, dir string) (l manifestLine, err error) {
+	object := map[string]any{}
+	for i, name := range names[:min(len(row), len(names))] {
+		value := strings.TrimSpace(row[i])
+		switch strings.ToLower(name) {
+		case "offset", "duration", "speakers":
+			if value == "" {
+				continue
 			}
-			*to = &seconds
+			number, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				return l, fmt.Errorf("%s: expected a number, got %q", name, value)
+			}
+			object[name] = number
+		default:
+			object[name] = value
 		}
 	}
-	return l, nil
+	data, err := json.Marshal(object)
+	if err == nil {
+		err = json.Unmarshal(data, &l)
+	}
+	if clip := filepath.Join(clipsDir, l.File); !exists(within(dir, l.File)) && exists(within(dir, clip)) {
+		l.File = clip
+	}
+	return l, err
 }
 
 // numberedLine is an object of a manifest with its line.

@@ -2,6 +2,7 @@ package systems
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -158,15 +159,16 @@ const maxSeconds = 1e7
 
 // readCTM reads NIST's words with times: recording, channel, start, duration,
 // word. Alternatives, between lines with <ALT_BEGIN>, <ALT> and <ALT_END>, become
-// those of STM; their first words have times.
+// those of STM; their first words have times. The lines are put into the order
+// that sclite requires: channel, time.
 func readCTM(rows []datasets.Row) *otograph.Result {
 	marks := map[string]string{"<ALT_BEGIN>": "{", "<ALT>": "/", "<ALT_END>": "}"}
 	var words []otograph.Word
 	var text []string
 	other := false // inside the second alternative, or a later one
-	for _, row := range rows {
+	for _, row := range inOrder(rows, 2) {
 		f := row.Fields
-		if len(f) < 5 || len(f) > 8 {
+		if len(f) > 8 {
 			return nil
 		}
 		if mark := marks[strings.ToUpper(f[4])]; mark != "" {
@@ -188,15 +190,39 @@ func readCTM(rows []datasets.Row) *otograph.Result {
 	return finish(&otograph.Result{Segments: []otograph.Segment{{Start: start, End: max(start, end), Text: strings.Join(text, " "), Words: words}}})
 }
 
-// readSTM reads NIST's segments: recording, channel, speaker, start, end, an
-// optional label in angle brackets, text.
-func readSTM(rows []datasets.Row) *otograph.Result {
-	res := &otograph.Result{}
-	for _, row := range rows {
-		f := row.Fields
-		if len(f) < 5 {
+// inOrder returns lines sorted by the channel, in the second column, and the
+// start in another one; alternatives stay together. It returns nil if a line has
+// fewer than five fields.
+func inOrder(rows []datasets.Row, column int) []datasets.Row {
+	var blocks [][]datasets.Row
+	open := false // alternatives
+	for _, r := range rows {
+		if len(r.Fields) < 5 {
 			return nil
 		}
+		if !open {
+			blocks = append(blocks, nil)
+		}
+		blocks[len(blocks)-1] = append(blocks[len(blocks)-1], r)
+		mark := strings.ToUpper(r.Fields[4])
+		open = mark == "<ALT_BEGIN>" || open && mark != "<ALT_END>"
+	}
+	start := func(block []datasets.Row) []float64 { // the mark of alternatives has none
+		t, _ := numbers(block[min(1, len(block)-1)].Fields[column])
+		return t
+	}
+	slices.SortStableFunc(blocks, func(a, b []datasets.Row) int {
+		return cmp.Or(cmp.Compare(a[0].Fields[1], b[0].Fields[1]), slices.Compare(start(a), start(b)))
+	})
+	return slices.Concat(blocks...)
+}
+
+// readSTM reads NIST's segments: recording, channel, speaker, start, end, an
+// optional label in angle brackets, text. Lines are sorted as those of CTM.
+func readSTM(rows []datasets.Row) *otograph.Result {
+	res := &otograph.Result{}
+	for _, row := range inOrder(rows, 3) {
+		f := row.Fields
 		t, ok := numbers(f[3], f[4])
 		if !ok || t[1] < t[0] {
 			return nil

@@ -77,6 +77,10 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	if items, err = sample(items, c.Sample, c.Seed); err != nil {
 		return err
 	}
+	textless := len(slices.DeleteFunc(slices.Clone(items), func(it bench.Item) bool { return it.Text != nil }))
+	if textless > 0 && textless < len(items) && !c.Quiet {
+		warn("otograph: %s: %d of %s have no text, so that their words are not scored\n", c.Manifest, textless, plural(len(items), "recording"))
+	}
 	if c.Output != "" {
 		outputs, inputs := append(reportFiles(c.Output), c.runFile()), append(c.modelFiles(), c.Manifest, c.References)
 		if err := checkDistinct(outputs, append(inputs, itemFiles(items)...)); err != nil {

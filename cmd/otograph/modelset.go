@@ -65,7 +65,7 @@ func (f *modelFlags) modelFiles() []string { return slices.Collect(maps.Values(f
 func (f *modelFlags) load() library.Load {
 	load := library.Load{Dir: f.Models, Files: f.named(), Fallback: published.Models()}
 	if f.Demo {
-		load.Fallback, load.DirOptional = demo.Models(), true
+		load.Fallback = demo.Models()
 		return load
 	}
 	return load.OrDefaultDir()

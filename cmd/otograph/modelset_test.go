@@ -78,3 +78,12 @@ func TestRefundNote(t *testing.T) {
 		assert.True(t, c.Credit.Refund)
 	}
 }
+
+// TestDemoBesideAFolder: a folder that is named must exist, with --demo too.
+func TestDemoBesideAFolder(t *testing.T) {
+	_, err := (&modelFlags{Models: t.TempDir() + "/none", Demo: true}).open()
+	require.ErrorIs(t, err, models.ErrMissing)
+	set, err := (&modelFlags{Demo: true}).open()
+	require.NoError(t, err)
+	assert.True(t, set.Models[0].Demo)
+}

@@ -18,7 +18,7 @@
 // a Result; time.Duration is time on a clock.
 //
 // ONNX Runtime, and libwhisper for a GPU, are opened on first use. A program
-// builds and starts without them; then an error suggests a remedy.
+// builds and starts without them; the error of a run then suggests a remedy.
 package otograph
 
 import (
@@ -105,7 +105,7 @@ func (p *Pipeline) Settings() string {
 }
 
 // Load opens the models of the given roles now; without any, of all that the
-// set fills. Errors state file, role, expectation and finding.
+// set fills. Errors name the file, its role, the expected and the actual value.
 func (p *Pipeline) Load(ctx context.Context, roles ...models.Role) error {
 	done, err := p.enter()
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *Pipeline) enter() (done func(), err error) {
 }
 
 // begin registers a run and returns the context of its work, which also ends
-// when Close begins; leave ends the registration.
+// when Close begins; leave unregisters it.
 func (p *Pipeline) begin(ctx context.Context) (_ context.Context, leave func(), err error) {
 	done, err := p.enter()
 	if err != nil {

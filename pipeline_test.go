@@ -208,8 +208,8 @@ func TestBeamSizeOptimized(t *testing.T) {
 }
 
 // The no-speech threshold removes segments of the optimized tier that are
-// probably not speech: at 0 all of them, at 1 none, at 0.3 some of the segments
-// under loud noise.
+// probably not speech: at 0 all segments, at 1 none, at 0.3 some of the
+// segments under loud noise.
 func TestNoSpeechThresholdOptimized(t *testing.T) {
 	p := shared(t)
 	samples := noisy(t)
@@ -459,7 +459,7 @@ func TestBrokenModel(t *testing.T) {
 			p := open(t, set)
 			opt := otograph.Options{ASRLanguage: new("en"), EnableDiarize: new(role == models.RoleEmbedder)}
 			if role == models.RoleStandard {
-				opt.ASRLanguage = nil // it detects the language
+				opt.ASRLanguage = nil // the standard tier detects the language
 			}
 			res, err := p.Run(t.Context(), excerpt(t), opt)
 			var failed *otograph.StageError
@@ -617,8 +617,8 @@ func TestMeasuresOfBothTiers(t *testing.T) {
 	require.ErrorIs(t, err, whisper.ErrTranslation)
 }
 
-// TestKnownVoices: the speaker with the known voice gets the name, the others
-// none; errors about unsuitable recordings state their index.
+// TestKnownVoices: the speaker with the known voice gets the name, other
+// speakers get none; errors about unsuitable recordings state their index.
 func TestKnownVoices(t *testing.T) {
 	p := shared(t)
 	const threeVoices = "diarize/testdata/conv3.flac"
@@ -674,8 +674,8 @@ func half(t testing.TB) otograph.Source {
 	return audio.Raw(slices.Clone(pcm.Samples(0, pcm.Len()/2)), audio.SampleRate, 1)
 }
 
-// TestSentencesArriveDuringTheRun: the sentences equal the result's in both
-// tiers; the standard tier's arrive in several portions.
+// TestSentencesArriveDuringTheRun: the sentences equal those of the result in
+// both tiers; in the standard tier they arrive in several portions.
 func TestSentencesArriveDuringTheRun(t *testing.T) {
 	p := shared(t)
 	off := false

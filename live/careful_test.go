@@ -18,8 +18,8 @@ func bare(opt Options) *Session {
 	return s
 }
 
-// A careful session shows words once three recognitions in a row agree on them,
-// others once two do.
+// A careful session shows words when three successive recognitions agree on
+// them, other sessions when two do.
 func TestCareful(t *testing.T) {
 	for careful, want := range map[bool][]string{false: {"we", "we are", "we are here to"}, true: {"we", "we are"}} {
 		s, u := bare(Options{Careful: careful}), &utterance{}
@@ -34,8 +34,8 @@ func TestCareful(t *testing.T) {
 	}
 }
 
-// After a word that was shown and is revised, text continues to grow; in a pause
-// one recognition is enough.
+// If a shown word is revised, the text continues to grow; in a pause one
+// recognition is enough.
 func TestPartialsContinue(t *testing.T) {
 	s, u := bare(Options{}), &utterance{}
 	for i, text := range []string{"I scream", "I scream at", "Ice cream at the", "Ice cream at the beach.", "Ice cream at the beach today."} {
@@ -92,8 +92,8 @@ func TestPauseIsRecognizedOnce(t *testing.T) {
 	assert.Zero(t, s.dropped.Load())
 }
 
-// Partials that were due but not made are counted once, also where an utterance
-// ended without any.
+// Partials that were due but not made are counted once, also in an utterance
+// without any Partial.
 func TestDropped(t *testing.T) {
 	s, u := bare(Options{}), &utterance{start: 1000}
 	for seconds, want := range map[float64]int{0.4: 0, 0.5: 1, 0.89: 1, 0.91: 2, 2.11: 5} {

@@ -10,8 +10,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Each Commit and Discard has its event, in their order: after a Discard the
-// utterance has no text, in a pause there is none.
+// Each Commit and Discard has its event, in the order of the calls. A discarded
+// utterance has no text; in a pause there is no utterance.
 func TestMarks(t *testing.T) {
 	p := demoPipeline(t)
 	pcm := decoded(t, "../testdata/demo/short/en_00.flac")

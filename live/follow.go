@@ -21,11 +21,11 @@ type follower struct {
 	recorder *audio.Recorder     // nil without speakers
 	sounds   *stages.SoundStream // nil without sound events
 
-	at       int          // samples that the detector has heard
+	at       int          // samples that the detector has processed
 	position atomic.Int64 // at, for others
 	dropped  atomic.Int64 // sketches since the last Partial or Final
 	raised   []float32
-	probs    []byte         // of speech, as stages.Speech holds them
+	probs    []byte         // probabilities of speech, as stages.Speech holds them
 	speech   [][]audio.Span // of all utterances
 	stopped  int            // where the last utterance ended
 	current  *utterance     // nil in a pause
@@ -36,12 +36,12 @@ type follower struct {
 type utterance struct {
 	id       int
 	start    int
-	after    int          // where the one before ended
+	after    int          // the end of the previous utterance
 	spans    []audio.Span // that have ended
 	sketched int          // where the sound of the last recognition ended
 	rested   bool         // that was in the pause that continues
 	ended    bool         // no Partial may follow; Session.mu is held, as for stop
-	stop     func()       // ends the recognition of its text so far; nil before one
+	stop     func()       // ends the recognition of the text so far; nil before the first one
 	last     string       // the last recognition
 	end      int          // of its sound
 	earlier  string       // the recognition before
@@ -92,7 +92,7 @@ func (s *Session) release() {
 	}
 }
 
-// follow hears the sound as it is written.
+// follow processes the sound as it is written.
 func (s *Session) follow() {
 	defer close(s.done)
 	for {
@@ -129,7 +129,7 @@ func (s *Session) follow() {
 	}
 }
 
-// hear takes the next window of sound.
+// hear passes the next window of sound to the detector.
 func (s *Session) hear(window []float32) error {
 	s.raised = s.level.Raise(s.raised[:0], window)
 	p, err := s.model.Next(s.raised)
@@ -171,8 +171,8 @@ func (s *Session) begin(start int) {
 	s.emit(Event{Kind: spec.LiveSpeechStarted, Utterance: s.current.id, Start: float64(start) / audio.SampleRate})
 }
 
-// advance ends the utterance if its pause or its length says so, and otherwise
-// asks for its text so far.
+// advance ends the utterance because of a pause or its length, or else requests
+// its text so far.
 func (s *Session) advance() {
 	open, settled, certain, speaking := s.stream.Open()
 	if s.current == nil {
@@ -204,7 +204,8 @@ func (s *Session) tier() spec.Tier {
 	return s.run.Stages.Tier(s.text.lang)
 }
 
-// pause returns the pause, in samples, that ends an utterance, if one does.
+// pause returns the length in samples of the pause that ends an utterance; ok
+// is false with Manual.
 func (s *Session) pause() (samples int, ok bool) {
 	s.mu.Lock()
 	seconds, manual := s.opt.Silence, s.opt.Manual
@@ -215,12 +216,12 @@ func (s *Session) pause() (samples int, ok bool) {
 	return int(seconds * audio.SampleRate), !manual
 }
 
-// sketchNext asks for the text of an open utterance if that is due: every
+// sketchNext requests the text of an open utterance if it is due: every
 // sketchEvery, every idle samples while no work runs, and once in each pause.
 func (s *Session) sketchNext(u *utterance, resting bool, idle int) {
 	resting = resting && s.at-u.start >= leastSketch
 	if u.rested = u.rested && resting; u.rested {
-		u.sketched = s.at // there is nothing new
+		u.sketched = s.at // there is no new sound
 	}
 	n := s.due(u, sketchEvery)
 	if (n > 0 || resting && !u.rested || s.due(u, idle) > 0 && s.work.free()) && !s.work.pending(partials) {
@@ -236,8 +237,8 @@ func (s *Session) due(u *utterance, every int) int {
 	return (s.at - max(u.sketched, u.start+leastSketch-every)) / every
 }
 
-// divide ends an utterance that is too long at its longest pause, if there is one
-// whose borders do not move any more. open is where speech continues, if it does.
+// divide ends an utterance that is too long at its longest pause, if a pause
+// has final borders. open is where speech continues, if it does.
 func (s *Session) divide(open int, settled, speaking bool) bool {
 	u := s.current
 	best, longest, after := 0, -1, 0
@@ -263,8 +264,8 @@ func (s *Session) divide(open int, settled, speaking bool) bool {
 }
 
 // end ends the utterance with its first n spans; the others begin the next one.
-// Its recognizers hear nothing before the end of the last one, nor from next on,
-// where speech continues: they would write its words.
+// Its recognizers get no sound from before the end of the previous utterance,
+// nor from next on, where speech continues: they would write its words.
 func (s *Session) end(n, next int) {
 	u := s.current
 	s.current = nil
@@ -330,7 +331,7 @@ func (s *Session) finish(n int) error {
 	return nil
 }
 
-// tag asks for the sound events of the sound that has come, or of its rest.
+// tag requests the sound events of the new sound or, at the end, of the rest.
 func (s *Session) tag(rest bool) {
 	if s.sounds == nil {
 		return

@@ -15,7 +15,7 @@ import (
 type word struct{ start, end int }
 
 // letter reports whether a rune belongs to a word. An apostrophe does, so that
-// "don" is not taken for the whole of "don't".
+// "don't" is one word.
 func letter(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '\'' || r == '’'
 }
@@ -38,7 +38,8 @@ func wordsOf(text string) (out []word) {
 }
 
 // agreed returns the words with which both texts begin, exactly as written,
-// without the punctuation after them: that still depends on the next words.
+// without the punctuation after them: the punctuation still depends on the next
+// words.
 func agreed(a, b string) string {
 	of, with := wordsOf(a), wordsOf(b)
 	n := 0
@@ -51,10 +52,10 @@ func agreed(a, b string) string {
 	return a[:of[n-1].end]
 }
 
-// agreed returns the words with which a new recognition, of sound up to the sample
-// end, and the last one begin; if careful, the one before the last too. Two
-// recognitions of nearly the same sound make the same mistake in the last word of a
-// text, so there the one before the last must agree as well.
+// agreed returns the words with which a new recognition, of sound up to the
+// sample end, and the last one begin; if careful, also the one before the last.
+// Two recognitions of nearly the same sound make the same mistake in the last
+// word of a text, so there the recognition before the last must also agree.
 func (u *utterance) agreed(text string, end int, careful bool) string {
 	two := agreed(u.last, text)
 	three := agreed(u.earlier, two)
@@ -100,7 +101,7 @@ func grown(before, next string) (text string, kept bool) {
 		return before, true
 	}
 	of, with := []rune(strings.ToLower(before)), []rune(strings.ToLower(next))
-	row := texts.EditDistances(of, with) // of the words so far to the first runes of the next text
+	row := texts.EditDistances(of, with) // distances of the words so far to the first runes of the next text
 	best, least := 0, -1
 	for _, w := range words {
 		at := min(utf8.RuneCountInString(next[:w.end]), len(with))

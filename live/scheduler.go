@@ -19,9 +19,9 @@ const (
 )
 
 // scheduler computes the work of all sessions of a pipeline: finals before
-// sounds before partials, and among the sessions the one first that has waited
-// longest since its last turn. One piece of work is one call of a model; work
-// of several sessions does not share a pass of a decoder yet.
+// sounds before partials, and among the sessions first the one that has waited
+// longest since its last work. One piece of work is one call of a model;
+// sessions do not share a pass of a decoder.
 type scheduler struct {
 	cores   int // and the most workers
 	users   int // sessions; registry is held
@@ -36,12 +36,12 @@ type client struct {
 	s      *scheduler
 	queues [priorities][]task
 	busy   [priorities]bool // the first of the queue runs
-	last   int              // turn of its last piece of work
+	last   int              // the value of turn at its last piece of work
 	work   sync.WaitGroup
 }
 
-// task is a piece of work on sound that ends at a sample. It gets the number of
-// cores that it may use.
+// task is a piece of work on sound that ends at a sample. Its argument is the
+// number of cores that it may use.
 type task struct {
 	end int
 	run func(cores int)
@@ -141,7 +141,7 @@ func (s *scheduler) run() {
 }
 
 // next returns the session and the kind of the next work, or nil. A session's
-// final waits for its partial, which is stopped then, and gets all free cores.
+// final waits for its partial, which is then stopped, and gets all free cores.
 func (s *scheduler) next() (best *client, kind priority) {
 	for p := range priorities {
 		for _, c := range s.waiting {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Sound is done once no final text and no sound event of it waits or runs.
+// Sound is done when no work on its final texts and sound events waits or runs.
 func TestDone(t *testing.T) {
 	c := &client{s: &scheduler{cores: 1}}
 	wait := make(chan struct{})

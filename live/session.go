@@ -48,15 +48,14 @@ type Options struct {
 	// Voices are known voices, as in otograph.RunOptions.
 	Voices []otograph.KnownVoice
 	// Revisable lets each Partial have all text that was recognized, although
-	// the next one may revise it. Otherwise a Partial has only the text on
-	// which two recognitions agree, three with Careful or in a last word of
-	// nearly the same sound, one in a pause, and text only grows. Careful makes
-	// it later by the time of a recognition, and less often wrong.
+	// the next one may revise it. Otherwise text only grows: a Partial has the
+	// text on which two recognitions agree (with Careful, or for a last word of
+	// nearly the same sound, three; in a pause, one). With Careful, text is
+	// later by the time of a recognition, and less often wrong.
 	Revisable, Careful bool
 	// Silence is the pause, in seconds, that ends an utterance: 0.1 to 10; 0
-	// means 0.8 in the standard tier and 0.5 in the optimized one. Below 0.5 the
-	// standard tier decides without the sound that it has after a pause in a
-	// recording.
+	// means 0.8 in the standard tier and 0.5 in the optimized one. Below 0.5,
+	// the standard tier has less sound after the last word than in a recording.
 	Silence float64
 	// Manual makes only Commit, and the longest utterance, end an utterance.
 	Manual bool
@@ -67,9 +66,9 @@ type Options struct {
 }
 
 // silences are the pauses, in seconds, that end an utterance unless an option
-// does. The standard tier has as many errors as in a recording only if it gets
-// the lines of a verse together; the optimized tier decodes them one by one there
-// too.
+// sets the pause. The standard tier has as few errors as in a recording only if
+// it gets the lines of a verse together; the optimized tier also decodes them
+// one by one in a recording.
 var silences = map[spec.Tier]float64{spec.TierStandard: 0.8, spec.TierOptimized: 0.5}
 
 // sketchIdle is how often, in samples, an open utterance is recognized if no
@@ -89,8 +88,8 @@ const (
 	// the least length of one.
 	sketchEvery = audio.SampleRate * 2 / 5
 	leastSketch = audio.SampleRate / 2
-	// sameSound is the new sound below which a recognition may take the same part
-	// of a word for a word as the one before.
+	// sameSound is the new sound below which a recognition may mistake the same
+	// part of a word for a word as the previous one did.
 	sameSound = audio.SampleRate * 3 / 10
 	// shortestPause is the least pause (seconds) at which the voice activity
 	// detector cuts an utterance of the longest length: one of its windows.
@@ -99,7 +98,7 @@ const (
 
 // Session is one live transcription. Its methods may be called concurrently.
 type Session struct {
-	opt    Options // Change may change it while mu is held
+	opt    Options // Change changes it with mu held
 	run    *stages.Session
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -213,7 +212,7 @@ func (s *Session) Change(opt Options) error {
 	}
 	if !slices.Equal(languages(mine), languages(&opt)) {
 		s.text.mu.Lock()
-		s.text.lang, s.text.sure = stages.Language{}, false // it is detected again
+		s.text.lang, s.text.sure = stages.Language{}, false // the language is detected again
 		s.text.mu.Unlock()
 	}
 	mine.Silence, mine.Manual, mine.Careful, mine.Extras.Languages = opt.Silence, opt.Manual, opt.Careful, opt.Extras.Languages
@@ -245,7 +244,8 @@ func (s *Session) mark(drop bool) error {
 	return nil
 }
 
-// refused returns the error of a method that the session no longer takes.
+// refused returns the error of a method after the end of the session or of its
+// sound.
 func (s *Session) refused() error {
 	if s.err != nil {
 		return s.err
@@ -306,8 +306,8 @@ func (s *Session) emit(e Event) {
 // seconds rounds a time as results do.
 func seconds(t float64) float64 { return math.Round(t*100) / 100 }
 
-// Behind returns how many seconds of sound have been written that are neither
-// in an utterance that continues nor recognized, or whose sound events wait.
+// Behind returns the seconds of written sound outside the open utterance whose
+// text is not recognized yet, or whose sound events wait.
 func (s *Session) Behind() float64 {
 	at := s.work.done(int(s.position.Load()))
 	return float64(s.tape.Len()-at) / audio.SampleRate
@@ -328,8 +328,8 @@ func (s *Session) fail(err error) {
 
 // Close ends the sound, waits for its remaining text and returns the result, as
 // Pipeline.Run does: its speakers come from the whole recording, so they may
-// differ from the events' speakers. Its sentences are the Final events'. It may
-// be called more than once.
+// differ from the events' speakers. The sentences are those of the Final
+// events. It may be called more than once.
 func (s *Session) Close() (*otograph.Result, error) {
 	s.once.Do(func() {
 		s.mu.Lock()
@@ -381,7 +381,7 @@ func (s *Session) whole() (*otograph.Result, error) {
 			return nil, err
 		}
 	}
-	if f.Transcription.Tier == "" { // nobody spoke: language and tier as in a recording
+	if f.Transcription.Tier == "" { // without speech, language and tier are as in a recording
 		st := s.stages(1)
 		if l, err := st.FindLanguage(s.ctx, pcm, nil); err == nil {
 			if f.Transcription, err = st.Transcribe(s.ctx, pcm, &stages.Speech{}, l, stages.Reports{}); err != nil {

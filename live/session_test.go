@@ -92,8 +92,7 @@ func (s *Session) settle() {
 	}
 }
 
-// offline returns the text of an utterance in a recording that is there as a
-// whole.
+// offline returns the text of an utterance in the whole recording.
 func offline(t testing.TB, run *stages.Session, pcm *audio.PCM, s *Session, spans []audio.Span, spoken bool) []asr.Segment {
 	t.Helper()
 	st := *run.Stages
@@ -157,7 +156,7 @@ func checkGrowth(t testing.TB, partials, finals []Event) (kept int) {
 
 // In pieces of 20 ms, of 250 ms and in one piece, the final texts equal the
 // texts of the same speech in the recording, in both tiers, and the partial
-// ones only grow. The short form has one of the sizes for each recording.
+// texts only grow. The short form has one of the sizes for each recording.
 func TestFinalsAreTheTextOfTheRecording(t *testing.T) {
 	p := demoPipeline(t)
 	all, err := filepath.Glob("../testdata/demo/short/*")
@@ -207,8 +206,8 @@ func TestFinalsAreTheTextOfTheRecording(t *testing.T) {
 	}
 }
 
-// Random pieces and random pauses of the machine change neither the finals nor
-// that text only grows.
+// Random pieces and random pauses of the machine do not change the final texts,
+// and text only grows.
 func TestRandomPiecesOnlyGrow(t *testing.T) {
 	p := demoPipeline(t)
 	pcm := decoded(t, "../testdata/demo/long/en_2.opus")
@@ -229,8 +228,8 @@ func TestRandomPiecesOnlyGrow(t *testing.T) {
 	}
 }
 
-// An utterance that is too long is divided, also where speech continues soon; its
-// text has nothing of the sound from there on.
+// An utterance that is too long is divided, also where speech soon continues;
+// the first part's text has no words of the second.
 func TestDividedInAShortPause(t *testing.T) {
 	p := demoPipeline(t)
 	pcm := decoded(t, "../testdata/demo/long/en_2.opus")
@@ -255,7 +254,7 @@ func TestDividedInAShortPause(t *testing.T) {
 	checkFinals(t, p, s, opt, pcm, events[spec.LiveFinal])
 }
 
-// A recording without speech gives no text.
+// A recording without speech has no text.
 func TestNoTextWithoutSpeech(t *testing.T) {
 	p := demoPipeline(t)
 	list, err := filepath.Glob("../testdata/demo/nonspeech/*")

@@ -29,11 +29,11 @@ type conversation struct {
 	turns   []bench.SpeakerTurn
 }
 
-// TestRealSpeakers compares the speakers of live sessions, as they were first
-// given and with the later corrections, with the speakers of the whole
-// recording: mixtures of people in testdata/real who speak in turn, and the
-// recordings with an RTTM file in $OTOGRAPH_CONVERSATIONS. No live speaker
-// becomes another person.
+// TestRealSpeakers compares the speakers of live sessions, as first reported
+// and with the later corrections, with the speakers of the whole recording:
+// mixtures of people in testdata/real who speak in turn, and the recordings
+// with an RTTM file in $OTOGRAPH_CONVERSATIONS. No live speaker becomes another
+// person.
 func TestRealSpeakers(t *testing.T) {
 	dir := os.Getenv("OTOGRAPH_REAL_MODELS")
 	if dir == "" {
@@ -69,7 +69,8 @@ func TestRealSpeakers(t *testing.T) {
 	assert.LessOrEqual(t, sum[2].Rate(), sum[0].Rate()+0.05)
 }
 
-// spoken returns the turns of a live session as first given, and as corrected.
+// spoken returns the turns of a live session as first reported, and as
+// corrected.
 func spoken(t *testing.T, p *otograph.Pipeline, opt otograph.Options, samples []float32) (first, corrected []bench.SpeakerTurn) {
 	s, err := live.Open(t.Context(), p, live.Options{Options: opt})
 	require.NoError(t, err)
@@ -99,7 +100,7 @@ func spoken(t *testing.T, p *otograph.Pipeline, opt otograph.Options, samples []
 	return first, corrected
 }
 
-// change gives the parts of turns between two times another speaker.
+// change assigns the parts of turns between two times to another speaker.
 func change(turns []bench.SpeakerTurn, e spec.LiveEvent) (out []bench.SpeakerTurn) {
 	for _, t := range turns {
 		for _, piece := range [][2]float64{{t.Start, min(t.End, e.Start)}, {max(t.Start, e.Start), min(t.End, e.End)}, {max(t.Start, e.End), t.End}} {
@@ -143,7 +144,7 @@ func becameAnother(turns, truth []bench.SpeakerTurn) (names []string) {
 	return names
 }
 
-// person returns the person who speaks most in turns, and for how long.
+// person returns the person who speaks most in turns, and for how many seconds.
 func person(turns, truth []bench.SpeakerTurn) (name string, seconds float64) {
 	sum := map[string]float64{}
 	for _, turn := range turns {
@@ -159,8 +160,9 @@ func person(turns, truth []bench.SpeakerTurn) (name string, seconds float64) {
 	return name, seconds
 }
 
-// conversations returns mixtures of two to four people, who speak 2 to 8 s each
-// in turn with pauses of 0.3 to 0.8 s, and the recordings with turns.
+// conversations returns mixtures of two to four people, who speak 2 to 8 s in
+// turn with pauses of 0.3 to 0.8 s, and the recordings of
+// OTOGRAPH_CONVERSATIONS.
 func conversations(t *testing.T) (list []conversation) {
 	t.Helper()
 	read := func(path string) []float32 {

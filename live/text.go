@@ -26,7 +26,7 @@ type recognized struct {
 }
 
 // sureLanguage is the probability from which a detected language is settled:
-// it is more likely than all others together.
+// such a language is more likely than all others together.
 const sureLanguage = 0.5
 
 // language returns the language of the session, or detects it in some speech.
@@ -45,7 +45,7 @@ func (s *Session) language(st *stages.Stages, pcm *audio.PCM, spans []audio.Span
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if whole || r.lang.Code == "" { // the sound of an earlier Partial may be slower than the Final
+	if whole || r.lang.Code == "" { // not an earlier Partial, whose recognition may be slower than the Final
 		r.lang, r.sure = l, whole && l.Probability >= sureLanguage
 	}
 	return l, nil
@@ -62,7 +62,8 @@ func (s *Session) stages(cores int) *stages.Stages {
 	return &st
 }
 
-// sketch recognizes an utterance that continues, and shows what may be shown.
+// sketch recognizes an open utterance, and shows as much of its text as options
+// allow.
 func (s *Session) sketch(u *utterance, resting bool, cores int) {
 	s.mu.Lock()
 	ctx, stop := context.WithCancel(s.ctx)
@@ -91,9 +92,9 @@ func (s *Session) sketch(u *utterance, resting bool, cores int) {
 	}
 }
 
-// show emits the Partial of a recognition, if there is something new. In a pause
-// no recognition has to agree: none would have more sound. A text that loops is
-// not shown: the next recognition will have the words.
+// show emits the Partial of a recognition, if there is something new. In a
+// pause one recognition is enough, because another would have no more sound. A
+// text that loops is not shown: the next recognition will have the words.
 func (s *Session) show(u *utterance, text string, speech audio.Span, resting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,7 +233,7 @@ func (s *Session) names() map[string]string {
 	return s.run.Names(s.run.Known, &stages.Findings{Speakers: &diarize.Result{Speakers: s.text.voices.Speakers()}})
 }
 
-// correct emits the speech whose speaker is another than was reported.
+// correct emits the speech whose speaker differs from the reported one.
 func (s *Session) correct() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -59,8 +59,8 @@ const (
 	ContractSpeechBrainWave = "speechbrain-ecapa-wave"
 
 	// ContractPyannote is a speaker segmentation network like
-	// pyannote/segmentation-3.0, in the export of k2-fsa or a bare one (10 s of
-	// waveform → frames × powerset classes or speakers).
+	// pyannote/segmentation-3.0, in the export of k2-fsa or without metadata
+	// (10 s of waveform → frames × powerset classes or speakers).
 	ContractPyannote = "pyannote-segmentation"
 
 	// ContractPANNs is a PANNs network: a waveform [B,samples] in [-1,1] →

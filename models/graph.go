@@ -66,7 +66,7 @@ func model(contract string, conditions ...condition) family {
 	return part(contract, PartModel, conditions...)
 }
 
-// part is one of the graphs of a family with several.
+// part is one graph of a family with several graphs.
 func part(contract string, p Part, conditions ...condition) family {
 	role, _ := ContractRole(contract)
 	return family{when: is(conditions...), role: role, contract: contract, part: p}
@@ -95,7 +95,8 @@ var families = []family{
 	refused("ten-vad: Silero VAD is supported",
 		in("input_1", "input_2", "input_3", "input_6", "input_7"), input("input_1", func(v Port) bool { return v.Rank() > 2 && v.Shape[2] == 41 })),
 
-	// Streaming exports, which take pieces with the previous one's state.
+	// Streaming exports, whose inputs include the state after the previous
+	// piece.
 	refused("a streaming NeMo model (it takes the caches of the piece before): expected the offline export",
 		in("audio_signal", "length"), inPrefix("cache_")),
 	refused("a part of a streaming Paraformer: expected the offline export (speech, speech_lengths to logits, token_num)",
@@ -171,7 +172,8 @@ var families = []family{
 	model(ContractPANNs, shape(-1, -1), last(527)),
 	model(ContractYAMNet, shape(-1, -1), last(521)),
 
-	// Recognizers on samples, after the taggers, of known output width.
+	// Recognizers on samples, after taggers on samples, which have known output
+	// widths.
 	model(ContractWaveformCTC, anonymous, in("input_values", "input_lengths"), inputs(2), out("logprobs"), outRank("logprobs", 3)),
 	model(ContractWaveformCTC, either(anonymous, named("omnilingual-asr")), outRank("logits", 3),
 		either(shape(-1, -1), is(in("input_values", "attention_mask"), inputs(2), rank("input_values", 2)))),
@@ -199,7 +201,7 @@ func (g Graph) signature() string { return onnxfile.Signature(g.Inputs, g.Output
 // anonymous reports whether the metadata names no model.
 func anonymous(g Graph) bool { return g.kind() == "" }
 
-// is requires all of the conditions, and either any of them.
+// is requires all of the conditions, either at least one.
 func is(conditions ...condition) condition {
 	return func(g Graph) bool {
 		return !slices.ContainsFunc(conditions, func(c condition) bool { return !c(g) })
@@ -285,7 +287,7 @@ func outRank(output string, n int) condition {
 	}
 }
 
-// shape requires that the only input is of floats of this shape; -1 is any.
+// shape requires a single input of floats in this shape; -1 is any size.
 func shape(dims ...int64) condition {
 	return func(g Graph) bool {
 		first := g.Inputs[0]

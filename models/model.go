@@ -65,8 +65,8 @@ type File struct {
 }
 
 // Bytes returns the file's content, from memory or read from disk. It is meant
-// for small files (tokens) and models held in memory; a large model on disk is
-// better opened by its Path. It returns ErrMissing for a missing file.
+// for small files (tokens) and models held in memory; open a large model on
+// disk by its Path instead. It returns ErrMissing for a missing file.
 func (f File) Bytes() ([]byte, error) {
 	if f.Data != nil {
 		return f.Data()
@@ -104,7 +104,7 @@ type Model struct {
 	// times of words. nil if unknown.
 	AlignmentHeads [][2]int `json:"alignment_heads,omitempty"`
 	// SameSpeaker is the cosine at which two averaged voices of this embedder
-	// count as one person; 0 uses the engine's default and an estimate of the
+	// count as one person; 0 means the engine's default and an estimate of the
 	// model's scale from the recording.
 	SameSpeaker float64 `json:"same_speaker,omitempty"`
 	// OneVoice and TwoVoices are the usual cosines of two windows of 1.5 s of
@@ -167,8 +167,8 @@ func (m *Model) String() string {
 // Calibration estimates how much of a recognizer's text is correct from the
 // mean logarithm of the probabilities that the model assigned to the text's
 // tokens. The log odds that a word is correct are Offset + Slope times the log
-// odds of their geometric mean (Platt 1999). A calibration is valid for one
-// model; tools/confidence measures it.
+// odds of the probabilities' geometric mean (Platt 1999). A calibration is
+// valid for one model; tools/confidence measures it.
 type Calibration struct {
 	Slope  float64 `json:"slope"`
 	Offset float64 `json:"offset"`

@@ -14,7 +14,8 @@ import (
 )
 
 // otherFormat describes a file commonly mistaken for a model, and how to
-// proceed; "" for other files. head is the file's first 512 bytes, or all.
+// proceed; "" for other files. head is the file's first 512 bytes, or the whole
+// file.
 func otherFormat(head []byte, name string) string {
 	s := string(head)
 	switch {

@@ -19,14 +19,15 @@ import (
 var ErrUnsupported = fmt.Errorf("%w: not supported", ErrBroken)
 
 // ErrUnknown marks a valid ONNX model of no known family. It may still work
-// with a contract given by hand. It wraps ErrUnsupported.
+// with a contract that the user states. It wraps ErrUnsupported.
 var ErrUnknown = fmt.Errorf("%w: an ONNX model of an unknown kind, which needs a contract (`otograph models import --contract`)", ErrUnsupported)
 
 // Recognized describes a recognized model file.
 type Recognized struct {
 	Role Role
-	// Contract is empty if the file fits several and does not state which (80
-	// filter banks in, 192 numbers out, no metadata): choose one then.
+	// Contract is empty if the file fits several contracts and does not state
+	// which (80 filter banks in, 192 numbers out, no metadata); then the caller
+	// must choose one.
 	Contract string
 	// Part is PartModel, or a part of a transducer.
 	Part Part
@@ -34,7 +35,7 @@ type Recognized struct {
 	Languages []string
 	// NoTranslation is set for a shape of Whisper models that do not translate.
 	NoTranslation bool
-	// SampleRate (Hz) is the rate in the file's metadata, 0 for none.
+	// SampleRate (Hz) is the rate in the file's metadata; 0 if it has none.
 	SampleRate int
 	// External names the data files that must be in the same folder.
 	External []string
@@ -46,8 +47,9 @@ type Recognized struct {
 	Helper bool
 }
 
-// Recognize identifies a model file without loading it. The error states file,
-// expectation and finding, and wraps ErrMissing, ErrUnsupported or ErrBroken.
+// Recognize identifies a model file without loading it. The error names the
+// file, the expected and the actual value, and wraps ErrMissing, ErrUnsupported
+// or ErrBroken.
 func Recognize(path string) (*Recognized, error) {
 	f, size, err := weightfile.Open(path)
 	switch {
@@ -105,7 +107,7 @@ func recognize(r io.ReaderAt, size int64, name string) (*Recognized, error) {
 	return found, nil
 }
 
-// notModel turns a header error into ErrBroken, but no read error.
+// notModel turns a header error, but not a read error, into ErrBroken.
 func notModel(err, sentinel error) error {
 	if errors.Is(err, sentinel) {
 		return fmt.Errorf("%w: expected a ggml Whisper file or an ONNX model: %w", ErrBroken, err)

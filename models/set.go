@@ -57,9 +57,10 @@ func (s *Set) Need(role Role) (*Model, error) {
 }
 
 // OptimizedFor returns the optimized tier's model for a language (ISO 639-1).
-// Among those that list the language it prefers the one with the fewest,
-// because a model for one language beats one for many; after those come models
-// that list none. It returns false if no model supports the language.
+// Of the models that list the language, it prefers the one with the fewest
+// languages, because a model for one language is better than a model for many;
+// then models that list none. It returns false if no model supports the
+// language.
 func (s *Set) OptimizedFor(language string) (*Model, bool) {
 	return s.bestFor(language, func(*Model) bool { return true })
 }
@@ -93,7 +94,7 @@ func (s *Set) bestFor(language string, use func(*Model) bool) (*Model, bool) {
 // Available returns the set's tiers and their languages, from which a tier is
 // selected. The optimized tier serves the given languages that it has a model
 // for. Without given languages, it serves the languages of the specification
-// and the others that its models list.
+// and all further languages that its models list.
 func (s *Set) Available(languages ...string) spec.Available {
 	var a spec.Available
 	standard, ok := s.Role(RoleStandard)

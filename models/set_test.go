@@ -33,7 +33,7 @@ func TestMergeChangesNeitherSet(t *testing.T) {
 
 // TestAvailableLanguages checks that the optimized tier serves the configured
 // languages, or all that its models list; a model that lists none only serves
-// the specification's.
+// the specification's languages.
 func TestAvailableLanguages(t *testing.T) {
 	five := []string{"zh", "en", "es", "fr", "pt"}
 	model := func(languages ...string) *Set {

@@ -17,13 +17,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A nameSet is sentences with and without invented names, and the voices that
-// speak them. training/asr/texts.py reserves these names for evaluation, and no
-// model was trained on the voices. The two sets are disjoint.
+// A nameSet holds sentences with and without invented names, and the voices
+// that speak them. training/asr/texts.py reserves these names for evaluation,
+// and no model was trained on the voices. The two sets are disjoint.
 type nameSet struct {
 	seed uint64
 	said []string
-	// others are given as hotwords but never spoken.
+	// others are hotwords that are never spoken.
 	others []string
 	// frames are sentences with %s in place of a name.
 	frames, plain []string

@@ -23,7 +23,7 @@ import (
 )
 
 // nameCounts counts the names and other words of a list of sentences: names
-// spoken, found, and written without being spoken; other words and their
+// spoken, recognized, and written without being spoken; other words and their
 // errors.
 type nameCounts struct{ said, found, invented, others, wrong int }
 

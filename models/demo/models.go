@@ -39,14 +39,14 @@ var (
 //
 // The recognizers contain no third-party weights and were not trained on a
 // synthesizer's voice whose terms exclude commercial use or derivatives
-// (training/asr/README.md). The longest stretch is for demo-ctc the one that it
-// was trained on. For demo-whisper, the error rate of earlier weights on twelve
-// recordings of one to two and a half minutes was 6.8 % with windows up to 10 s,
-// 6.0 % with 8 s and 5.5 % with 6 s, which take 5 % longer than 8 s. The
+// (training/asr/README.md). The longest window of demo-ctc is that of its
+// training. For demo-whisper, the error rate of earlier weights on twelve
+// recordings of one to two and a half minutes was 6.8 % with windows up to 10
+// s, 6.0 % with 8 s and 5.5 % with 6 s, which take 5 % longer than 8 s. The
 // calibrations were fitted to recordings of voices and sentences that no model
-// was trained on, clean and in white noise of 20 to 0 dB (tools/confidence): 473
-// segments for demo-ctc, 192 for demo-whisper. docs/measurements/confidence.md
-// has the errors on other recordings.
+// was trained on, clean and in white noise of 20 to 0 dB (tools/confidence):
+// 473 segments for demo-ctc, 192 for demo-whisper.
+// docs/measurements/confidence.md has the errors on other recordings.
 func Models() *models.Set {
 	set := packed.Set(description, map[string][]byte{
 		"demo-whisper.bin": whisper, "demo-ctc.onnx": ctc, "demo-ctc-tokens.txt": ctcTokens, "demo-ctc-lm.arpa": ctcLM,

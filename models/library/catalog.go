@@ -18,13 +18,14 @@ var catalogJSON []byte
 type Entry struct {
 	models.Model             // its properties
 	Role         models.Role `json:"role"`
-	// Sources counts the independent public texts that state the hash. One is
-	// weak evidence; 0 means that no hash is known.
+	// Sources counts the independent public texts that state the hash. A single
+	// text is weak evidence; 0 means that no hash is known.
 	Sources int `json:"sources"`
 	// Archive, if set, is the .tar.bz2 that holds the files.
 	Archive *Download `json:"archive,omitempty"`
 	Files   []Asset   `json:"files"`
-	// Repackaged, if set, is a second source, if the first is unreachable.
+	// Repackaged, if set, is a second source, for use if the first one is
+	// unreachable.
 	Repackaged *repackagedModel `json:"repackaged,omitempty"`
 	// Package, if set, is the publisher's own Python package of the files.
 	Package *pythonPackage `json:"package,omitempty"`
@@ -33,8 +34,8 @@ type Entry struct {
 	Convert string `json:"convert,omitempty"`
 }
 
-// repackagedModel names packages of the Python registry that hold a Whisper model in
-// CTranslate2's layout. They are not the publisher's.
+// repackagedModel names packages of the Python registry that hold a Whisper
+// model in CTranslate2's layout. They are not from the publisher.
 type repackagedModel struct {
 	Packages []pythonPackage `json:"packages"`
 	// Type is the type to which the model is converted.
@@ -55,7 +56,8 @@ func packageNames(packages []pythonPackage) []string {
 type pythonPackage struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Platform, if set, is the wheel's; the taken files are the same on all.
+	// Platform, if set, is the wheel's platform. The files that we use are the
+	// same on all platforms.
 	Platform string `json:"platform,omitempty"`
 	// SHA256 is the hash of the wheel, in lower-case hex.
 	SHA256 string `json:"sha256"`
@@ -152,7 +154,7 @@ func Find(name string) ([]Entry, error) {
 	return found, nil
 }
 
-// suggest returns similar names that the user may have meant.
+// suggest returns names similar to an unknown one.
 func suggest(name string) string {
 	var near []string
 	low := strings.ToLower(name)

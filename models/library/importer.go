@@ -99,7 +99,7 @@ func (s *Store) Import(ctx context.Context, source string, o ImportOptions) ([]S
 	return []Stored{*stored}, nil
 }
 
-// origin is where an import finds its models.
+// origin is the location of an import's models.
 type origin struct {
 	dir      string // the folder of the files
 	base     string // name of the file, folder or archive
@@ -267,7 +267,7 @@ func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e 
 		}
 	}
 	switch _, err := os.Stat(target); {
-	case err == nil && !same && o.sha256 == "": // a model whose hash is known replaces a damaged one
+	case err == nil && !same && o.sha256 == "": // a model with a known hash replaces a damaged file
 		return nil, fmt.Errorf("%s: a model named %q already exists with other content: pass --name", target, name)
 	case err == nil && same:
 		stored.Already = true

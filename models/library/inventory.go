@@ -33,12 +33,14 @@ type Check struct {
 	Model  string
 	Path   string
 	Status Status
-	// Want is the recorded or published hash, Got the file's; empty if unknown.
+	// Want is the recorded or published hash, Got the file's hash; empty if
+	// unknown.
 	Want, Got string
 }
 
 // Verify hashes every file of the folder's models, in use or not, and compares
-// it with the recorded or published hash. A difference is a result, no error.
+// it with the recorded or published hash. A difference is a result, not an
+// error.
 func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 	m, err := s.manifest()
 	if err != nil {
@@ -118,7 +120,7 @@ func (e *entry) allFiles() []string {
 }
 
 // publishedHash returns the catalog's hash of a file with a name and size.
-// Versions of one model may share both; then a version with the hash sum is
+// Versions of one model may share both; then the version with the hash sum is
 // preferred.
 func publishedHash(role models.Role, name string, size int64, sum string) (published string) {
 	for _, f := range publishedAs(role, name, size) {

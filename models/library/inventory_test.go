@@ -76,8 +76,8 @@ func TestArchivesAsPublished(t *testing.T) {
 	}
 }
 
-// TestImportNamesAModelByItsFolder imports files with generic names; the name
-// of the folder has no meaning of its own.
+// TestImportNamesAModelByItsFolder imports files with generic names; only the
+// folder's name identifies the model.
 func TestImportNamesAModelByItsFolder(t *testing.T) {
 	for _, name := range []string{"my-vad", "unpacked"} {
 		file := filepath.Join(t.TempDir(), name, "model.onnx")

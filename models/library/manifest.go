@@ -217,7 +217,7 @@ func (e *entry) check(role models.Role) error {
 // maxHead is the highest layer or head that a Whisper model may have.
 const maxHead = 127
 
-// name returns the entry's name, or its main file's.
+// name returns the entry's name, or the name of its main file.
 func (e *entry) name() string {
 	if e.Name != "" {
 		return e.Name
@@ -241,7 +241,8 @@ func isSHA256(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// writeJSON replaces a file atomically: a reader sees one or the other.
+// writeJSON replaces a file atomically: a reader sees the old or the new
+// content.
 func writeJSON(file string, content any) error {
 	data, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {

@@ -79,7 +79,8 @@ func (l Load) Open() (*models.Set, error) {
 // OpenDir opens the models of a folder: all in its otograph.json or, without
 // one, all recognized among its and its subfolders' files. It returns
 // ErrMissing (and fs.ErrNotExist) for a folder that does not exist, ErrMissing
-// for a listed file that does not, and ErrBroken for a damaged or unfit one.
+// for a listed file that does not exist, and ErrBroken for a damaged or unfit
+// file.
 func OpenDir(dir string) (*models.Set, error) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -331,12 +332,12 @@ func Recognizers(dir string) ([]models.Model, error) {
 	for _, folder := range folders {
 		entries, _, err := recognizeFiles(dir, folder, "")
 		if err != nil {
-			continue // a broken file; the others in its folder are also unknown
+			continue // a broken file: all of its folder is skipped
 		}
 		for _, role := range roles {
 			list := entries[role]
 			for i := range list {
-				if len(list) > 1 { // one model has the folder's name, several those of their files
+				if len(list) > 1 { // a single model has the folder's name, several have the names of their files
 					list[i].Name = stem(filepath.Base(list[i].main()))
 				}
 			}

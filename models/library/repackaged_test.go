@@ -38,7 +38,7 @@ func wheels(t *testing.T, dir string) (files [2][]byte) {
 		w := zip.NewWriter(&b)
 		for name, data := range held {
 			how := zip.Deflate
-			if strings.HasSuffix(name, ".part2") { // to compress it takes seconds with the race detector
+			if strings.HasSuffix(name, ".part2") { // compression takes seconds with the race detector
 				how = zip.Store
 			}
 			f, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: how})
@@ -110,7 +110,7 @@ func TestSecondSource(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "CTranslate2 of made-1==1.0, made-2==1.0", recorded.Roles["standard"][0].Source)
 
-	// Again: nothing is fetched.
+	// A second pull fetches nothing.
 	fakePip(t, files, true)
 	done, err = s.pull(t.Context(), []Entry{e})
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestSecondSource(t *testing.T) {
 	assert.True(t, done[0].Already)
 	again, err := s.manifest()
 	require.NoError(t, err)
-	recorded.Roles["standard"][0].SourceSHA256 = nil // only the conversion computes them
+	recorded.Roles["standard"][0].SourceSHA256 = nil // only the conversion computes these hashes
 	assert.Equal(t, recorded, again)
 
 	// A damaged file is downloaded again, and the error names both sources.

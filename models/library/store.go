@@ -50,11 +50,11 @@ type Store struct {
 	Mirror string
 	// Log receives interrupted and resumed downloads; nil for none.
 	Log *slog.Logger
-	// Progress is called for each piece that is downloaded or copied, from the
-	// calling goroutine; nil for none.
+	// Progress, if not nil, is called for each downloaded or copied piece, from
+	// the calling goroutine.
 	Progress func(Progress)
-	// Waiting is called once if another pull or import uses the folder; nil for
-	// none.
+	// Waiting, if not nil, is called once if another pull or import uses the
+	// folder.
 	Waiting func()
 
 	// Timeouts of the fetcher, shortened by tests; 0 means the default.
@@ -196,7 +196,7 @@ func (s *Store) pullOne(ctx context.Context, f *fetch.Fetcher, c Entry) (*Stored
 	record(sums)
 	if c.Convert == "" {
 		if _, err := local.open(staging, c.Role); err != nil {
-			// The content differs from the catalog: keeping it would not help.
+			// The content differs from the catalog: resuming would not help.
 			os.RemoveAll(staging)
 			return nil, err
 		}
@@ -249,7 +249,7 @@ func (s *Store) stage(ctx context.Context, f *fetch.Fetcher, c Entry, recorded m
 	for _, a := range c.Files {
 		d := a.Download
 		if d.SHA256 == "" {
-			// Trust on first use: after that the recorded hash counts.
+			// Trust on first use: from then on the recorded hash counts.
 			if d.SHA256 = recorded[path.Join(c.Name, a.Name)]; d.SHA256 == "" {
 				stored.Trusted = append(stored.Trusted, a.Name)
 			}
@@ -257,7 +257,7 @@ func (s *Store) stage(ctx context.Context, f *fetch.Fetcher, c Entry, recorded m
 		file := filepath.Join(staging, a.Name)
 		if d.SHA256 != "" {
 			if sum, _, err := fetch.HashFile(file); err == nil && sum == d.SHA256 {
-				sums[a.Name] = sum // an interrupted pull has already fetched this file
+				sums[a.Name] = sum // an interrupted pull has fetched this file
 				continue
 			}
 		}

@@ -43,12 +43,12 @@ type publisher struct {
 	mu   sync.Mutex
 	data []byte
 	etag string
-	// cut lists after how many bytes the respective response is cut; 0 means
-	// never.
+	// cut lists, by response, the number of bytes after which it is cut; 0
+	// means never.
 	cut []int
 	// noRange ignores ranges. weak sends a weak validator. chunked sends no
-	// length. lie is the error of the declared length. blindRange serves a
-	// range regardless of If-Range, with the changed validator.
+	// length. lie is the error of the declared length in bytes. blindRange
+	// serves a range regardless of If-Range, with the changed validator.
 	noRange, weak, chunked, blindRange bool
 	status                             []int         // statuses to answer with first
 	slow                               time.Duration // before every kilobyte
@@ -555,8 +555,8 @@ func TestPulledModelsJoinExistingOnes(t *testing.T) {
 	assert.FileExists(t, filepath.Join(s.Dir, "old-vad.onnx"))
 }
 
-// TestPullHidesNoCopiedModels: a manifest made beside several copied models of
-// one role would hide all of them.
+// TestPullHidesNoCopiedModels: a new manifest next to several copied models of
+// one role would hide these models.
 func TestPullHidesNoCopiedModels(t *testing.T) {
 	_, e, s := serve(t, nil)
 	modeltest.Place(t, filepath.Join(s.Dir, "a.bin"), modeltest.Whisper(51865))

@@ -1,8 +1,8 @@
 // Package published embeds small published networks for every role but
-// transcription, so that a program hears voices and sounds without a download:
-// Silero for voice activity, CAM++ for voices, pyannote's segmentation for
-// simultaneous voices and YAMNet for sounds. NOTICE has their authors and
-// licenses, tools/convert the programs that made the files.
+// transcription, so that a program detects voices and sounds without a
+// download: Silero for voice activity, CAM++ for voices, pyannote's
+// segmentation for simultaneous voices and YAMNet for sounds. NOTICE has their
+// authors and licenses, tools/convert the programs that made the files.
 //
 // The package computes nothing at program start, so that the linker omits the
 // networks from a program that calls neither Models nor otograph.OpenDefault.

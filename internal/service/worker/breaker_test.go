@@ -93,7 +93,8 @@ func (s *troubles) list() []string {
 }
 
 // TestFailedClaimsAreTrouble: while the database does not answer, a worker and
-// a fetcher report that and probe it, and continue when it answers again.
+// a fetcher report the outage and probe the database, and continue when it
+// answers again.
 func TestFailedClaimsAreTrouble(t *testing.T) {
 	f, b := brittle(t)
 	var down atomic.Bool

@@ -67,7 +67,7 @@ func work(f *taskstest.Fixture) (stop func()) {
 	return f.Start(1, worker.Config{Engine: taskstest.Quick, Prober: prober(61.5), Heartbeat: time.Hour})
 }
 
-// inARow lets n tasks wait before any is run.
+// inARow creates n tasks before the first one is run.
 func inARow(f *taskstest.Fixture, n int, add func() string) {
 	f.T.Helper()
 	var ids []string

@@ -43,7 +43,7 @@ type Job struct {
 	Voices   []string     // paths of the recordings of Extras.Voices
 	// Register reads the account's current known voices; nil unless the task
 	// asks for them. An engine calls it only when it needs them: a voice
-	// deleted before names no speaker. Vectors are cleared after the run.
+	// deleted before then names no speaker. Vectors are cleared after the run.
 	Register    func(context.Context) (*voices.Register, error)
 	Checkpoints Checkpoints
 	Progress    func(stage string, done float64) // never nil; done is 0 to 1
@@ -53,12 +53,12 @@ type Job struct {
 	Working  func()
 	Segments func([]spec.Segment) // never nil; takes the sentences since the last call
 	// MaxSeconds is the longest audio that the account can pay for and that the
-	// service accepts. An engine stops decoding there, even if the container
-	// states another length, and returns ErrUnpaid.
+	// service accepts. An engine stops decoding at this length, even if the
+	// container states another one, and returns ErrUnpaid.
 	MaxSeconds float64
 	// Decoded is called with the exact length before any work that costs more
-	// than decoding; never nil. Run returns its error, which says that the
-	// account cannot pay for that length.
+	// than decoding; never nil. Run returns Decoded's error, which means that
+	// the account cannot pay for this length.
 	Decoded func(seconds float64) error
 }
 
@@ -129,7 +129,7 @@ func (c *checkpoints) Save(ctx context.Context, stage string, data []byte) error
 
 // DefaultStall is how long an engine may work without a sign of progress, in
 // addition to a tenth of the audio's length: longer than the slowest step
-// between two signs, which is the load of a large model, its pass over 30 s of
+// between two signs, loading a large model, one of its passes over 30 s of
 // audio on one slow core, or ffmpeg's limit of 15 min. Steps that grow with the
 // length (decoding, speech detection) take less than a hundredth of it.
 const DefaultStall = 20 * time.Minute

@@ -68,8 +68,8 @@ func brittle(t testing.TB, options ...taskstest.Option) (*taskstest.Fixture, *br
 }
 
 // oneTask takes a task from its creation to its delivered callback, as client,
-// worker and notifier do, each retrying after failures. It returns the number
-// of deliveries.
+// worker and notifier, which retry after failures. It returns the number of
+// deliveries.
 func oneTask(t testing.TB, f *taskstest.Fixture) (deliveries int) {
 	ctx := context.Background()
 	again := func(what string, step func() error) {

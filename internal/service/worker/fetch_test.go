@@ -32,7 +32,7 @@ import (
 
 // source serves versions of a file and cuts connections.
 type source struct {
-	versions [][]byte // by request; the last one is repeated
+	versions [][]byte // the content by request; the last one is repeated
 	etags    []string
 	cutAfter int  // bytes after which each of the first cuts connections breaks
 	cuts     int  // how many connections break
@@ -79,9 +79,9 @@ func pattern(seed byte, n int) []byte {
 	return data
 }
 
-// TestChangingSourceIsNeverMixed drops connections of sources that change, or
-// not, in between: the stored file is one version, never two joined. It covers
-// T31 of test/README.md.
+// TestChangingSourceIsNeverMixed drops connections of sources that change or do
+// not change meanwhile: the stored file is one version, never two joined. It
+// covers T31 of test/README.md.
 func TestChangingSourceIsNeverMixed(t *testing.T) {
 	one, two := pattern(1, 300_000), pattern(2, 300_000)
 	cases := []struct {

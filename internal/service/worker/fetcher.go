@@ -41,11 +41,11 @@ type FetcherConfig struct {
 	PerHost    int           // concurrent downloads from one host; default 8
 	Ahead      int           // fetched tasks of an account that may wait for a worker; default 64
 	Limit      time.Duration // of one attempt; default 1 hour
-	Slow       time.Duration // a source must be done this long after its first response; default 30 s
-	Rate       int64         // and a second later for this many bytes that it has sent; default 8 KiB
+	Slow       time.Duration // the time that a source has after its first response; default 30 s
+	Rate       int64         // and one second more for this many sent bytes; default 8 KiB
 	Stall      time.Duration // longest silence of a source; default 1 min
 	Pause      time.Duration // before a dropped download is resumed; default 1 s
-	Resumes    int           // how often one is resumed; default 5
+	Resumes    int           // how often a download is resumed; default 5
 	MinBytes   int64         // of audio; default 1 KB
 	MaxBytes   int64         // of audio; default 2 GB
 	Poll       time.Duration // the longest time between checks of an empty queue; default 250 ms on SQLite, 5 s on PostgreSQL
@@ -63,7 +63,7 @@ type Fetcher struct {
 
 	breaker *breaker // the claiming goroutine's
 
-	unconfirmed atomic.Bool // the queue may have claims that this fetcher does not know of
+	unconfirmed atomic.Bool // the queue may have claims that this fetcher does not know
 
 	mu   sync.Mutex
 	held map[string]*fetching // by task
@@ -131,10 +131,11 @@ func (f *Fetcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// claim claims a download, after handing back claims not known to be held.
+// claim claims a download, after handing back claims that the fetcher does not
+// know.
 func (f *Fetcher) claim(ctx context.Context) *fetching {
 	f.mu.Lock()
-	part := f.part // the resource whose failure ended a download, once
+	part := f.part // the resource whose failure ended a download; reported once
 	f.part = ""
 	f.mu.Unlock()
 	if part != "" {
@@ -187,8 +188,8 @@ func (f *Fetcher) busy() (busy queue.Busy, inProgress []string) {
 	return busy, inProgress
 }
 
-// dropSuperseded ends the downloads of tasks that were canceled or deleted, or
-// that other members have claimed.
+// dropSuperseded ends the downloads of tasks that were canceled, deleted, or
+// claimed by other members.
 func (f *Fetcher) dropSuperseded(ctx context.Context) {
 	f.mu.Lock()
 	held := slices.Collect(maps.Values(f.held))
@@ -214,7 +215,7 @@ func (f *Fetcher) work(ctx context.Context, d *fetching) {
 	defer f.mu.Unlock()
 	delete(f.held, d.claim.ID)
 	if !written {
-		f.unconfirmed.Store(true) // after the deletion, so that the claim is handed back
+		f.unconfirmed.Store(true) // after the deletion: the claim will be handed back
 	}
 }
 
@@ -258,11 +259,11 @@ func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, err er
 	if err != nil {
 		return 0, err
 	}
-	seconds := 0.0 // the worker determines it
+	seconds := 0.0 // the worker will determine the length
 	if s.Config.Blobs.Folder() || info.Size <= lookBytes {
 		seconds = s.Length(limited, c.AccountID, info.Key, c.AudioFilename)
 	}
-	if seconds > spec.MaxAudioSeconds { // the worker refuses it
+	if seconds > spec.MaxAudioSeconds { // the worker will refuse the audio
 		seconds = 0
 	}
 	err = backoff.Retry(ctx, tasks.Outage, func(ctx context.Context) error { return s.Fetched(ctx, c, info, seconds) })
@@ -272,6 +273,6 @@ func (f *Fetcher) fetch(ctx context.Context, c *tasks.Claim) (size int64, err er
 	return info.Size, err
 }
 
-// lookBytes is the size of the largest download that is read again from a store
-// that is no folder, to determine its length.
+// lookBytes is the size of the largest download that is read again, from a
+// store other than a folder, to determine its length.
 const lookBytes = 32 << 20

@@ -79,7 +79,7 @@ func (s *slowSource) connections() (open, most int) {
 	return open, most
 }
 
-// anyHost sends the request to the source, whichever host its URL names.
+// anyHost sends the request to the source, for any host in its URL.
 func (s *slowSource) anyHost(r *http.Request) (*http.Response, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil {
@@ -90,10 +90,10 @@ func (s *slowSource) anyHost(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestTricklingSourcesBlockNobody: sources that send a byte now and then occupy
+// TestSlowSourcesBlockNoOthers: sources that send a byte now and then occupy
 // neither the only worker nor the slots of other accounts; their tasks fail
-// because they miss the minimum rate.
-func TestTricklingSourcesBlockNobody(t *testing.T) {
+// because of the minimum rate.
+func TestSlowSourcesBlockNoOthers(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d, func(c *tasks.Config) { c.RetryDelays = []time.Duration{} })
 		slow := newSlowSource(t, 20*time.Millisecond)
@@ -193,7 +193,7 @@ func TestFetchShares(t *testing.T) {
 		require.NoError(t, err)
 		assert.Nil(t, none, "nothing is claimed from a paused lane")
 		f.Exec("UPDATE lanes SET paused = FALSE WHERE lane = 'fetch'")
-		f.Add(nil) // waits for a worker, in the account of the next one
+		f.Add(nil) // waits for a worker, in the next task's account
 		own := f.Add(func(r *tasks.Request) { r.URL = "http://two.example/x.wav" })
 		batch := f.Add(func(r *tasks.Request) { r.URL, r.Batch = "http://two.example/y.wav", true })
 		c, err := f.NextFetch(t.Context(), "w", queue.Busy{Ahead: 1, Hosts: []string{"one.example"}})

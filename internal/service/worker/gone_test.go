@@ -18,8 +18,8 @@ import (
 )
 
 // TestF11AudioGone: a task whose audio is no longer in the store fails at the
-// first attempt, without a charge. If the store has lost its identity too, that
-// proves nothing, and the task is retried.
+// first attempt, without a charge. If the store has also lost its identity, the
+// audio may still exist, and the task is retried.
 func TestF11AudioGone(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)

@@ -30,7 +30,7 @@ func TestF5IdleWorkerWakes(t *testing.T) {
 		defer stop()
 		var waits []time.Duration
 		for range 6 {
-			time.Sleep(30 * time.Millisecond) // until it is idle
+			time.Sleep(30 * time.Millisecond) // until the worker is idle
 			created := time.Now()
 			task := f.Add(nil)
 			waits = append(waits, (<-began).Sub(created))
@@ -72,8 +72,8 @@ func TestUnconfirmedClaimIsHandedBack(t *testing.T) {
 	f.Exact()
 }
 
-// TestWorkerEndsWithItsService: without the service that started its process, a
-// worker hands its task back, however long its grace is.
+// TestWorkerEndsWithItsService: a worker hands its task back when the service
+// that started its process has ended, regardless of its grace.
 func TestWorkerEndsWithItsService(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)

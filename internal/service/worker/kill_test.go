@@ -82,7 +82,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 					alive = append(alive, pid)
 				}
 			}
-			if len(alive) == 0 { // all of them are being replaced
+			if len(alive) == 0 { // all workers are being replaced
 				time.Sleep(10 * time.Millisecond)
 				continue
 			}
@@ -127,9 +127,9 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 	})
 }
 
-// TestStaleAttemptHasNoEffect stops a worker process (SIGSTOP) past its
-// heartbeat, lets another finish its task, and continues it. It covers T4 of
-// test/README.md.
+// TestStaleAttemptHasNoEffect stops a worker process (SIGSTOP) for longer than
+// its heartbeat allows, lets another one finish its task, and continues the
+// first. It covers T4 of test/README.md.
 func TestStaleAttemptHasNoEffect(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		hook := newReceiver(t)
@@ -154,7 +154,7 @@ func TestStaleAttemptHasNoEffect(t *testing.T) {
 		balance, err := f.Billing().Balance(t.Context(), f.Account)
 		require.NoError(t, err)
 		require.NoError(t, late.Process.Signal(syscall.SIGCONT))
-		time.Sleep(800 * time.Millisecond) // its engine ends in that time and its commit is refused
+		time.Sleep(800 * time.Millisecond) // meanwhile the engine ends and the commit is refused
 		late.end(t)
 		after := f.Row(task.ID)
 		assert.Equal(t, done, after, "the late commit changed nothing")
@@ -172,9 +172,9 @@ func TestStaleAttemptHasNoEffect(t *testing.T) {
 }
 
 // stopBetweenWrites stops the process (SIGSTOP) while it holds no database
-// lock: SQLite has one lock for all writers, and a process stopped with it
-// would block all others; on PostgreSQL it would block other writers of the same
-// rows.
+// lock: SQLite has one lock for all writers, and a process stopped while it
+// holds the lock would block all others; on PostgreSQL it would block other
+// writers of the same rows.
 func stopBetweenWrites(f *taskstest.Fixture, pid int) {
 	f.T.Helper()
 	d, err := db.Open(f.T.Context(), f.Source, db.Options{MaxConns: 2, BusyTimeout: 100 * time.Millisecond})
@@ -197,8 +197,8 @@ func stopBetweenWrites(f *taskstest.Fixture, pid int) {
 	}, 20*time.Second, 7*time.Millisecond)
 }
 
-// TestPoisonedTaskIsAbandoned mixes healthy inputs with one that kills the
-// worker each time. It covers T5 of test/README.md.
+// TestPoisonedTaskIsAbandoned mixes healthy inputs with an input that always
+// kills the worker. It covers T5 of test/README.md.
 func TestPoisonedTaskIsAbandoned(t *testing.T) {
 	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		serve := startChild(f, "serve")
@@ -262,7 +262,7 @@ func TestDrainUnderLoad(t *testing.T) {
 			ids = append(ids, f.Add(func(r *tasks.Request) { r.Audio = f.Audio("sleep " + duration + fmt.Sprint(" ", i)) }).ID)
 		}
 		require.Eventually(t, func() bool { return f.Count("SELECT COUNT(*) FROM tasks WHERE phase = 'running'") == 2 }, 20*time.Second, 5*time.Millisecond)
-		took := serve.end(t) // fails if tasks of an hour delay it
+		took := serve.end(t) // fails if tasks of an hour delay the end
 		done, waiting := 0, 0
 		for _, id := range ids {
 			switch task := f.Row(id); task.Status {
@@ -383,7 +383,7 @@ func TestPrimaryCommandReturnsAfterTheTurn(t *testing.T) {
 	assert.LessOrEqual(t, v.Restarts(), primary())
 }
 
-// TestVerdict tells deaths apart.
+// TestVerdict distinguishes the ways in which processes die.
 func TestVerdict(t *testing.T) {
 	for script, want := range map[string]tasks.Ending{"exit 0": tasks.EndHandedBack, "exit 3": tasks.EndCrash, "exit 75": tasks.EndInterrupted, "kill -SEGV $$": tasks.EndCrash, "kill -ABRT $$": tasks.EndCrash, "kill -KILL $$": tasks.EndInterrupted, "kill -TERM $$": tasks.EndInterrupted} {
 		v, err := worker.NewSupervisor(nil, worker.SupervisorConfig{Command: append(strings.Fields("/bin/sh -c"), script), N: 1, Grace: time.Second})

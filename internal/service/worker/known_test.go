@@ -16,9 +16,9 @@ import (
 	"github.com/otograph/otograph/voices"
 )
 
-// TestEnginesGetTheAccountsVoices: an engine gets the current voices of the
-// task's own account when it asks, even if one was deleted while the task ran,
-// and only if the task asks for them. Afterwards its copy is overwritten.
+// TestEnginesGetTheAccountsVoices: an engine gets the voices that the task's
+// account has when the engine asks, and only if the task requests them.
+// Afterwards the engine's copy is overwritten.
 func TestEnginesGetTheAccountsVoices(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)

@@ -21,7 +21,7 @@ const (
 )
 
 // defaultPoll returns the longest time between checks of an empty queue. On
-// SQLite not every system lets other processes wake this one.
+// SQLite, other processes cannot wake this one on every system.
 func defaultPoll(s *tasks.Runs) time.Duration {
 	if s.Config.DB.Dialect() == db.Postgres {
 		return 5 * time.Second
@@ -61,8 +61,8 @@ func messageOf(err error) string {
 	return "internal error"
 }
 
-// endOf returns how an attempt ends that failed with err, and its message;
-// cause is why its context ended.
+// endOf returns the ending of an attempt that failed with err, and its message;
+// cause is the cause of its context.
 func endOf(err, cause error) (how tasks.Ending, message string) {
 	switch message = messageOf(err); {
 	case errors.Is(cause, queue.ErrDraining):

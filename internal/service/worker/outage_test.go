@@ -115,7 +115,7 @@ func TestWorkSurvivesFullDisk(t *testing.T) {
 		require.Less(t, accepted, 100)
 	}
 	require.True(t, errors.Is(err, blob.ErrFull) || errors.Is(err, db.ErrFull), "%v", err)
-	// Fills the rest of the disk, so that the database has no room either.
+	// Fills the rest of the disk, so that the database cannot grow.
 	filler := filepath.Join(dir, "filler")
 	_ = os.WriteFile(filler, make([]byte, 12<<20), 0o600)
 	refused := 0

@@ -70,8 +70,9 @@ func (p *countingProber) Probe(context.Context, string, string) (float64, error)
 	return 60, nil
 }
 
-// TestKnownLengthIsNotProbedAgain counts the worker's probes of uploads that the
-// service could probe, could not, and measured as too long to store.
+// TestKnownLengthIsNotProbedAgain counts the worker's probes of uploads that
+// the service could probe, that it could not probe, and whose length was too
+// long to store.
 func TestKnownLengthIsNotProbedAgain(t *testing.T) {
 	for seconds, want := range map[float64]int64{60: 0, 0: 1, spec.MaxAudioSeconds: 1} {
 		f, p := taskstest.New(t, dbtest.SQLite(t, db.Options{})), &countingProber{}

@@ -25,8 +25,8 @@ type reports struct {
 	mu       sync.Mutex
 	latest   *queue.Progress // not yet written
 	pending  []spec.Segment  // sentences whose writing is not confirmed
-	first    int             // the number of the first of them
-	retry    int             // number of them in a failed write; 0 for none
+	first    int             // the number of the first pending sentence
+	retry    int             // number of sentences in a failed write; 0 for none
 	inFlight *queue.Progress // the write in progress that has sentences
 	begun    chan struct{}   // receives the arrival of the first sentences
 }
@@ -51,7 +51,7 @@ func (r *reports) take() *queue.Progress {
 func (r *reports) written(p *queue.Progress, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.inFlight != p { // it had no sentences, or belongs to another claim
+	if r.inFlight != p { // p had no sentences, or belongs to another claim
 		return
 	}
 	r.inFlight = nil
@@ -87,9 +87,9 @@ func (r *reports) clear() {
 }
 
 // reporter returns a function through which the engine reports its progress. It
-// never waits: the latest report is written beside the run, until stop is
-// called, without a pause for the first sentences, and ever more rarely, until the
-// heartbeats alone carry it.
+// never waits: until stop is called, another goroutine writes the latest
+// report, without a pause for the first sentences, then ever more rarely, until
+// only the heartbeats contain it.
 func (w *Worker) reporter(ctx context.Context, c *tasks.Claim) (report func(stage string, done float64), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	changed := make(chan struct{}, 1)

@@ -63,7 +63,7 @@ func TestSentencesAreWrittenWithProgress(t *testing.T) {
 	assert.Equal(t, []any{2, []string{"Three."}}, []any{p.First, texts(p)})
 	assert.Empty(t, w.begun)
 	w.clear()
-	for _, text := range []string{"A.", "B.", "C."} { // the same number as in the previous claim's write
+	for _, text := range []string{"A.", "B.", "C."} { // the number in the write before
 		say(text)
 	}
 	w.set(&queue.Progress{})

@@ -17,10 +17,10 @@ import (
 	"github.com/otograph/otograph/internal/test/taskstest"
 )
 
-// TestStalledEngineCostsAttemptsOnly runs an engine that shows progress for
-// longer than its time without progress, and then never returns, and one that
-// returns when its context ends: each attempt counts, and the task fails by
-// the service's fault, without a charge.
+// TestStalledEngineCostsAttemptsOnly runs engines that report progress for
+// longer than the limit without progress, and then hang: one never returns, one
+// returns when its context ends. Each attempt counts, and the task fails by the
+// service's fault, without a charge.
 func TestStalledEngineCostsAttemptsOnly(t *testing.T) {
 	for name, returns := range map[string]bool{"never returns": false, "returns when canceled": true} {
 		t.Run(name, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestStalledEngineCostsAttemptsOnly(t *testing.T) {
 				f := taskstest.New(t, dbtest.SQLite(t, db.Options{MaxConns: 4}))
 				released := make(chan struct{})
 				defer close(released)
-				var worked atomic.Int64 // an engine that hangs is left to itself
+				var worked atomic.Int64 // a hung engine is abandoned
 				w, err := worker.New(f.Service.Runs, worker.Config{ID: "w", Engine: taskstest.EngineFunc(func(ctx context.Context, job worker.Job) (tasks.Outcome, error) {
 					if err := job.Decoded(600); err != nil {
 						return tasks.Outcome{}, err

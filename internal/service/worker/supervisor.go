@@ -28,10 +28,9 @@ import (
 type SupervisorConfig struct {
 	Command []string // program and arguments of one worker process: it must call New, and end when Supervised's context does
 	// Fallback is the command of the process that follows a crash, for example
-	// one that does not use a GPU's driver. Command runs again after a crash of
-	// the fallback process, since the difference between the two was not the
-	// cause, or after Return, when the fallback process is asked to end, as at
-	// a stop. Empty means Command.
+	// without a GPU's driver. Command runs again after a crash of the fallback
+	// process, since the difference between the two was not the cause, or after
+	// Return, when the fallback process is asked to end. Empty means Command.
 	Fallback []string
 	Env      []string // added to this process's environment
 	N        int      // worker processes
@@ -45,7 +44,7 @@ type SupervisorConfig struct {
 	MaxPause  time.Duration // default 30 s
 	Stale     time.Duration // a child without a heartbeat for this long is killed; default 30 s
 	Start     time.Duration // how long a child may take to its first heartbeat; default DefaultStall
-	Return    time.Duration // Fallback's turn; default 1 h
+	Return    time.Duration // how long Fallback runs before Command runs again; default 1 h
 }
 
 // healthy is how long a child must live to reset the restart pause.
@@ -104,7 +103,7 @@ func (v *Supervisor) Run(ctx context.Context) error {
 }
 
 // killSilent returns a function to call after each heartbeat: it kills children
-// whose own heartbeats stopped or did not begin.
+// whose heartbeats stopped or did not begin.
 func (v *Supervisor) killSilent() func(context.Context) {
 	type sight struct {
 		beats int64
@@ -128,7 +127,7 @@ func (v *Supervisor) killSilent() func(context.Context) {
 			}
 			next[id] = at
 			limit := v.config.Stale
-			if beats < 0 { // it may be loading its models
+			if beats < 0 { // the child may be loading its models
 				limit = v.config.Start
 			}
 			if now.Sub(at.since) >= limit {
@@ -156,7 +155,8 @@ func (v *Supervisor) keep(ctx context.Context) {
 			log.ErrorContext(ctx, "worker process not started", "command", command[0], "error", err)
 		}
 		if err == nil {
-			// A child's claims must be taken back even while this process ends.
+			// A child's claims must be handed back even while this process
+			// ends.
 			last, done := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 			err := backoff.Retry(last, tasks.Outage, func(ctx context.Context) error {
 				_, err := s.Reap(ctx, id, how, message)
@@ -193,11 +193,11 @@ func (v *Supervisor) keep(ctx context.Context) {
 func (v *Supervisor) runOne(ctx context.Context, command []string, id string, ooms int) (how tasks.Ending, message string, err error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = v.config.Grace // then it is killed
+	cmd.WaitDelay = v.config.Grace // after this time it is killed
 	cmd.Env = append(append(os.Environ(), v.config.Env...), envWorker+"="+id, envSupervisor+"="+v.id, envSupervised+"=1")
 	cmd.Stdout, cmd.Stderr = v.config.Stdout, v.config.Stderr
 	host.OwnGroup(cmd) // a terminal's Ctrl-C is for the supervisor, which drains in order
-	// The child's end of file tells it that this process died.
+	// A child detects the death of this process by the end of its input.
 	lifeline, err := cmd.StdinPipe()
 	if err != nil {
 		return 0, "", err
@@ -289,10 +289,11 @@ func Supervised(parent context.Context) (work, gone context.Context, stop contex
 type commandChoice struct {
 	primary, fallback []string
 	turn              time.Duration // of the fallback command
-	until             time.Time     // end of the fallback command's turn; in the past during the primary one's
+	until             time.Time     // end of the fallback command's time; in the past while the primary one runs
 }
 
-// begin returns the next command, and a context that ends with its turn.
+// begin returns the next command, and a context that ends with the command's
+// time.
 func (t *commandChoice) begin(ctx context.Context, now time.Time) ([]string, context.Context, context.CancelFunc) {
 	if !now.Before(t.until) {
 		t.until = time.Time{}

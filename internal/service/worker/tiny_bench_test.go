@@ -12,8 +12,8 @@ import (
 )
 
 // BenchmarkTinyTasks runs waiting tasks whose engine takes no time, with one
-// worker and with four, from uploads and from addresses: the cost of claims and
-// ends alone.
+// worker and with four, from uploads and from addresses: the cost of claiming
+// and ending alone.
 func BenchmarkTinyTasks(b *testing.B) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		for _, c := range []struct {

@@ -30,7 +30,7 @@ import (
 // fields select the service's defaults.
 type Config struct {
 	Engine  Engine
-	Prober  tasks.Prober // nil: the length is known only after the run
+	Prober  tasks.Prober // nil: the length is only known after decoding
 	TempDir string       // for copies of audio from S3; "" is the system's
 	Version string       // of the program, for the list of workers
 	// Available describes the capabilities of the Engine's models, which
@@ -159,7 +159,7 @@ func (w *Worker) Run(ctx context.Context) error {
 }
 
 // claim claims a task and returns nil if there is none. First it hands back a
-// claim that this worker may hold without knowing.
+// claim of this worker that was made without confirmation.
 func (w *Worker) claim(ctx context.Context, unconfirmed bool) (task *tasks.Claim, err error) {
 	s := w.service
 	if unconfirmed {
@@ -175,8 +175,8 @@ func (w *Worker) claim(ctx context.Context, unconfirmed bool) (task *tasks.Claim
 	return task, err
 }
 
-// work runs one claim to its end. drain is done when the worker shall stop; run
-// is the context of the task's steps.
+// work runs one claim to its end. drain is done when the worker should stop;
+// run is the context of the task's steps.
 func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc, c *tasks.Claim) error {
 	s, log := w.service, w.service.Config.Logger
 	defer time.AfterFunc(taskTimeout, func() { cancel(errTimeout) }).Stop()
@@ -204,7 +204,7 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	}
 	if !public(err) {
 		if named, ok := errors.AsType[renamedError](err); ok {
-			err = named.error // with the path: the customer's name is not for the log
+			err = named.error // with the path, because the customer's file name must not be logged
 		}
 		log.WarnContext(run, "attempt failed inside the service", "task", c.ID, "attempt", c.Held.Attempt, "error", err)
 	}
@@ -222,7 +222,7 @@ func (w *Worker) work(drain, run context.Context, cancel context.CancelCauseFunc
 	}
 	if err := release(run, s, c, how, message, patience); err != nil {
 		log.ErrorContext(run, "end of an attempt not written; the watch takes the task back", "task", c.ID, "error", err)
-		hung = ErrHung // this worker's claims are only taken back when it dies
+		hung = ErrHung // this worker's claims are only released when it dies
 	}
 	return hung
 }
@@ -259,7 +259,8 @@ func (w *Worker) attempt(ctx context.Context, c *tasks.Claim) error {
 	if err != nil {
 		return renamedError{err, path, c.AudioFilename}
 	}
-	// The work is done: neither the worker's end nor the clock may waste it.
+	// The result exists: neither the worker's end nor a time limit may discard
+	// it.
 	last, done := context.WithCancel(context.WithoutCancel(ctx))
 	defer done()
 	defer context.AfterFunc(ctx, func() {
@@ -338,7 +339,7 @@ func (w *Worker) transcribe(ctx context.Context, c *tasks.Claim, path string) (o
 
 // audio returns the path of a task's recording on this machine, copying it if
 // necessary. A recording that was truncated or replaced in the store must not
-// be transcribed: audio returns errDamaged for it.
+// be transcribed: then the error is errDamaged.
 func (w *Worker) audio(ctx context.Context, c *tasks.Claim) (path string, release func(), err error) {
 	release = func() {}
 	if c.Blob == "" {
@@ -454,7 +455,7 @@ func (w *Worker) checkLength(seconds float64) error {
 }
 
 // runEngine calls the engine for audio of the given length, 0 if unknown. It
-// ends a call without progress, and abandons one that does not return then.
+// ends a call without progress, and abandons a call that then does not return.
 func (w *Worker) runEngine(ctx context.Context, seconds float64, job Job) (tasks.Outcome, error) {
 	ctx, job, done := watchStall(ctx, w.config.StallTimeout, seconds, job)
 	defer done()

@@ -41,7 +41,8 @@ func Signal(c chan<- struct{}) {
 }
 
 // Wait waits for d, for a value of one of two channels, either of which may be
-// nil, or until ctx is done. It drains both: the caller checks only once.
+// nil, or until ctx is done. It drains both channels, so that one wait serves
+// both.
 func Wait(ctx context.Context, d time.Duration, wake, other <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -77,8 +78,8 @@ func Every(ctx context.Context, interval time.Duration, work func() error) error
 	}
 }
 
-// Retry calls try until it succeeds, passing reports a permanent error, or ctx
-// is done, and returns try's last error. Pauses grow from 100 ms to 5 s.
+// Retry calls try until it succeeds, passing returns false for its error, or
+// ctx is done, and returns try's last error. Pauses grow from 100 ms to 5 s.
 func Retry(ctx context.Context, passing func(error) bool, try func(ctx context.Context) error) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := try(ctx)

@@ -316,7 +316,7 @@ func (s *Store) Local(ctx context.Context, key, tempDir string) (path string, re
 	}
 	release = sync.OnceFunc(func() {
 		c.Close()
-		_ = os.Remove(path) // fails for a file without a name
+		_ = os.Remove(path) // has no effect on a file without a name
 	})
 	if _, err = io.Copy(c, r); err != nil {
 		release()

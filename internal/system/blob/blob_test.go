@@ -165,9 +165,9 @@ func TestDeletePrefix(t *testing.T) {
 	})
 }
 
-// TestFailedWritesLeaveNothing lets the n-th operation of writing a file fail, for every
-// n, and checks that no partial file appears.
-// It covers T25 of test/README.md.
+// TestFailedWritesLeaveNothing makes the n-th operation of writing a file fail,
+// for every n, and checks that no partial file appears. It covers T25 of
+// test/README.md.
 func TestFailedWritesLeaveNothing(t *testing.T) {
 	points, clean := 0, 0
 	for n := 1; ; n++ {

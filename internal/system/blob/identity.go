@@ -55,8 +55,8 @@ func (s *Store) Identity(ctx context.Context) (Identity, error) {
 	return owner, nil
 }
 
-// Claim checks that the store belongs to the database id. It gives a store
-// without an identity this one if the store holds no files of a service and the
+// Claim checks that the store belongs to the database id. It assigns id to a
+// store without an identity, if the store holds no files of a service and the
 // database has no store yet (claimed is false). Errors wrap ErrForeign,
 // ErrUnclaimed, or ErrLost; nothing was changed then.
 func (s *Store) Claim(ctx context.Context, id Identity, claimed bool) error {
@@ -92,7 +92,7 @@ func (s *Store) Claim(ctx context.Context, id Identity, claimed bool) error {
 }
 
 // Adopt assigns the store to the database id, even if it belonged to another
-// one, and returns the replaced identity (zero for none).
+// database, and returns the replaced identity (zero for none).
 func (s *Store) Adopt(ctx context.Context, id Identity) (before Identity, err error) {
 	before, err = s.Identity(ctx)
 	if err != nil && !errors.Is(err, ErrNotFound) {

@@ -106,8 +106,8 @@ func s3At(t *testing.T, endpoint string) *blob.Store {
 	return s
 }
 
-// TestF8StoreChecks checks that one line names the problem of a store before
-// anything uses it.
+// TestF8StoreChecks checks that a store's fault is reported in one line before
+// the store is used.
 func TestF8StoreChecks(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")

@@ -15,7 +15,7 @@ type limits struct {
 	transfer time.Duration // for one Write, one Read, or a Commit
 }
 
-// An S3 client uploads 5 MiB parts: the timeout requires 2 Mbit/s.
+// The time for a part of 5 MiB requires 2 Mbit/s.
 var defaultLimits = limits{answer: 10 * time.Second, transfer: 20 * time.Second}
 
 // Observe makes the store call observe after every create, commit, open and

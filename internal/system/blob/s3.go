@@ -31,8 +31,8 @@ type s3 struct {
 	transport *http.Transport
 }
 
-// attempts is how often a request is sent if it fails for a passing reason; the
-// same number as in AWS's own clients.
+// attempts is how often a request is sent if it fails for a temporary reason,
+// as in AWS's own clients.
 const attempts = 3
 
 // openS3 also returns the URL of the store, "" for Amazon's.
@@ -48,7 +48,7 @@ func openS3(source string) (*s3, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	b := &s3{bucket: u.Host, options: minio.PutObjectOptions{DisableContentSha256: true}} // each part has its sum
+	b := &s3{bucket: u.Host, options: minio.PutObjectOptions{DisableContentSha256: true}} // each part has a checksum
 	if b.options.ServerSideEncryption, err = settings.encryption(); err != nil {
 		return nil, "", err
 	}
@@ -91,8 +91,8 @@ func (b *s3) connect(settings s3Settings) error {
 	return nil
 }
 
-// lookup returns where requests have the bucket's name: in the host's name, as
-// Amazon wants it, or in the path.
+// lookup returns where requests contain the bucket's name: in the host's name,
+// as Amazon requires, or in the path.
 func (s s3Settings) lookup(at *url.URL, bucket string) minio.BucketLookupType {
 	_, err := netip.ParseAddr(at.Hostname())
 	switch {
@@ -235,7 +235,7 @@ func (u *s3Upload) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// send begins to send the next part when the one before it has been received.
+// send begins to send the next part when the previous one has been received.
 func (u *s3Upload) send() (err error) {
 	if u.id == "" {
 		if u.id, err = u.core.NewMultipartUpload(u.ctx, u.bucket, u.key, u.options); err != nil {

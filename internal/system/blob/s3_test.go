@@ -63,8 +63,7 @@ func newAmazon(t *testing.T) *amazon {
 	return a
 }
 
-// TestS3CredentialsAndRegion checks from where a store takes its key and its
-// region.
+// TestS3CredentialsAndRegion checks the sources of a store's key and region.
 func TestS3CredentialsAndRegion(t *testing.T) {
 	a := newAmazon(t)
 	dir := t.TempDir()
@@ -201,7 +200,7 @@ func TestSizesAndOffsets(t *testing.T) {
 }
 
 // TestAbortedPartsAreRemoved checks that no part of an unfinished upload stays
-// in the store, where it would be invisible and be charged.
+// in the store, where it would be invisible but charged.
 func TestAbortedPartsAreRemoved(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")

@@ -65,7 +65,7 @@ func parseS3Settings(query url.Values) (s s3Settings, err error) {
 	s.region = cmp.Or(s.region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), s.profile.value("region"))
 	s.endpoint = cmp.Or(s.endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), s.profile.value("endpoint_url"))
 	if s.region == "" && s.endpoint != "" {
-		s.region = "us-east-1" // other stores accept it
+		s.region = "us-east-1" // stores other than Amazon's accept this region
 	}
 	s.authorities = cmp.Or(os.Getenv("AWS_CA_BUNDLE"), s.profile.value("ca_bundle"))
 	return s, nil
@@ -95,8 +95,8 @@ type profile struct {
 	files *ini.File
 }
 
-// openProfile reads the profile name, "" for the one in the environment. A
-// missing profile is an error if it was named.
+// openProfile reads the profile name, "" for the environment's profile. A
+// missing profile is an error if a name was set.
 func openProfile(name string) (profile, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -162,7 +162,7 @@ func (s source) RetrieveWithCredContext(cc *credentials.CredContext) (credential
 
 // provider returns the source of credentials, in the order of AWS's clients: a
 // named profile, keys in the environment, a web identity in the environment,
-// the profile, and at last the container's or the machine's role.
+// the profile, and finally the container's or the machine's role.
 func (s s3Settings) provider() (*credentials.Credentials, error) {
 	if s.anonymous {
 		return credentials.NewStatic("", "", "", credentials.SignatureAnonymous), nil
@@ -214,7 +214,8 @@ func stsEndpoint() string {
 	return cmp.Or(os.Getenv("AWS_ENDPOINT_URL_STS"), os.Getenv("AWS_ENDPOINT_URL"))
 }
 
-// assumedRole provides the credentials of a role that others may assume.
+// assumedRole provides the credentials of a role that the source's identity
+// assumes.
 type assumedRole struct {
 	credentials.Expiry
 	base    *credentials.Credentials

@@ -4,10 +4,10 @@
 // memory, processor time and output files are limited.
 //
 // On Linux the program is started through a launcher: the current executable,
-// if package cage finds at its initialization that it was started as one. The
-// launcher applies limits, Landlock domain and seccomp filter to itself and
-// executes the program. All are in force before its first instruction, and the
-// starting process is never restricted.
+// if the executable was started as a launcher, which package cage checks at its
+// initialization. The launcher applies limits, Landlock domain and seccomp
+// filter to itself and executes the program. All are in force before the
+// program's first instruction, and the starting process is never restricted.
 package cage
 
 import (

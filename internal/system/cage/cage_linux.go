@@ -18,7 +18,7 @@ import (
 // order is the launcher's only argument.
 type order struct {
 	Spec      Spec
-	Signature string // always signature: tells an order from other arguments
+	Signature string // always signature, which distinguishes an order from other arguments
 }
 
 const signature = "otograph cage 1"
@@ -45,7 +45,7 @@ func Command(s Spec) (*Process, error) {
 		}
 	}
 	p.Cmd = &exec.Cmd{Path: self, Args: []string{launcherName, string(text)}, Env: s.Env}
-	input := cmp.Or(s.Input, statusW) // descriptor 3 must be something; the launcher closes it
+	input := cmp.Or(s.Input, statusW) // descriptor 3 must exist; the launcher closes this one
 	p.ExtraFiles = []*os.File{input, statusW}
 	// A separate process group that dies with the thread that started it.
 	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: namespaces()}

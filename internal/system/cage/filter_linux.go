@@ -38,7 +38,7 @@ func rules(script bool) []rule {
 		{unix.SYS_IOCTL, []condition{among(1, unix.TCGETS, unix.TIOCGWINSZ, unix.TIOCINQ)}},
 		{unix.SYS_FCNTL, []condition{among(1, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL, unix.F_DUPFD, unix.F_DUPFD_CLOEXEC)}},
 		{unix.SYS_PRCTL, []condition{among(0, unix.PR_SET_NAME, unix.PR_GET_NAME)}},
-		{unix.SYS_PRLIMIT64, []condition{zero(0), zero(2)}}, // reading its own limits
+		{unix.SYS_PRLIMIT64, []condition{zero(0), zero(2)}}, // only reads its own limits
 		{unix.SYS_SCHED_GETAFFINITY, []condition{zero(0)}},
 		{unix.SYS_GETPGID, []condition{zero(0)}},
 	}, legacyRules)
@@ -132,7 +132,8 @@ func (a *assembler) rule(r rule) {
 	*a = append(append(*a, jump(unix.BPF_JEQ, uint32(r.call), 0, uint8(len(body)))), body...)
 }
 
-// condition is instructions that deny a call unless one of its arguments fits.
+// condition holds instructions that deny a call unless one of its arguments
+// fits.
 type condition []unix.SockFilter
 
 // low is the position of the low 32 bits of an argument in seccomp_data.

@@ -68,7 +68,7 @@ func restrictFiles(s Spec) (int, error) {
 	}
 	var input unix.Stat_t
 	if unix.Fstat(3, &input) == nil && input.Mode&unix.S_IFMT == unix.S_IFREG {
-		// A file in memory needs no rule, and can have none.
+		// A file in memory needs no rule, and cannot have one.
 		if err := rules.allow(3, read); err != nil && !errors.Is(err, unix.EBADFD) {
 			return 0, err
 		}

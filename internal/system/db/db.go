@@ -69,7 +69,7 @@ type Options struct {
 	// MaxConns limits readers (SQLite) or connections (PostgreSQL); 0 means 16.
 	MaxConns int
 	// Timeout bounds every query and transaction, with the wait for a
-	// connection; 0 means 30 s. Longer work uses Patient.
+	// connection; 0 means 30 s. For longer work, see Patient.
 	Timeout time.Duration
 	// Observe, when set, is called after every query ("read") and transaction
 	// ("write") with its duration and outcome. Only failures of the store count
@@ -186,7 +186,7 @@ type sqliteConnector struct {
 }
 
 var sqliteDriver = func() driver.Driver {
-	pool, err := sql.Open("sqlite", ":memory:") // opens nothing; there is no other access to the registered driver
+	pool, err := sql.Open("sqlite", ":memory:") // opens nothing; returns the registered driver
 	if err != nil {
 		return &sqlite.Driver{}
 	}
@@ -223,7 +223,7 @@ const (
 var outageCodes = map[string]bool{
 	"08": true, "28": true, "3D": true, "40": true, "53": true, "57": true, "58": true, "F0": true, "XX": true,
 	"25006":         true, // read-only
-	"25P03":         true, // idle in a transaction for too long
+	"25P03":         true, // too long idle in a transaction
 	"25P04":         true, // transaction_timeout
 	"42501":         true, // no privilege
 	"42P01":         true, // no such table
@@ -243,7 +243,7 @@ var secretPart = regexp.MustCompile(`(?s)://.*@`)
 var secretValue = regexp.MustCompile(`(?is)(password *= *)('(?:[^'\\]|\\.)*'|[^&\s]+)`)
 
 // Redact returns a connection string without its passwords, for logs. If the
-// end of a password is uncertain, it also hides the user name and more.
+// end of a password is uncertain, it hides more, such as the user name.
 func Redact(source string) string {
 	source = secretValue.ReplaceAllString(source, "${1}xxxxx")
 	if u := certain(source); u != nil {
@@ -252,7 +252,8 @@ func Redact(source string) string {
 	return secretPart.ReplaceAllString(source, "://xxxxx@")
 }
 
-// certain returns the source if its only @ ends user and password, else nil.
+// certain returns the parsed source if its only @ ends user and password, else
+// nil.
 func certain(source string) *url.URL {
 	u, err := url.Parse(source)
 	if err != nil || u.User == nil || strings.Count(source, "@") > 1 {
@@ -348,7 +349,7 @@ const forgetWait = 200 * time.Millisecond
 
 // Forget merges SQLite's write-ahead log into the file and empties it, so that
 // deleted data cannot be read from the log either. It fails soon if the log is
-// being read: call it again later. On PostgreSQL it does nothing.
+// being read; then call it again later. On PostgreSQL it does nothing.
 func (d *DB) Forget(ctx context.Context) error {
 	if d.dialect != SQLite {
 		return nil

@@ -32,8 +32,8 @@ func (d *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, limit)
 }
 
-// Reader is the pool for queries that change nothing. Its context methods apply
-// the store's time limit, which includes reading the rows.
+// Reader is the pool for queries that change nothing. Its methods with a
+// context apply the store's time limit, which includes reading the rows.
 type Reader struct {
 	*sql.DB
 	d *DB
@@ -72,8 +72,8 @@ func (d *DB) trouble(err error) error {
 }
 
 // cutAt breaks the connection if ctx ends before release is called. The
-// statements of a transaction run under separate contexts, so only this ends a
-// statement that waits for a server cut off from the network.
+// statements of a transaction run under separate contexts, so cutAt alone ends
+// a statement that waits for a server cut off from the network.
 func cutAt(ctx context.Context, conn *sql.Conn) (release func()) {
 	var link net.Conn
 	_ = conn.Raw(func(driverConn any) error {
@@ -103,8 +103,8 @@ func cutAt(ctx context.Context, conn *sql.Conn) (release func()) {
 	}
 }
 
-// Limits enforced by PostgreSQL itself. Those on a transaction's time are for
-// clients that are gone; usually the client ends a slow statement.
+// Limits enforced by PostgreSQL itself. Limits on a transaction's time are for
+// clients that have gone; usually the client ends a slow statement.
 const (
 	minStatementTimeout = time.Minute
 	idleTransaction     = time.Minute      // a client stopped in a transaction must not keep its locks

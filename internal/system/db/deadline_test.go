@@ -122,8 +122,8 @@ func TestPatient(t *testing.T) {
 	require.NoError(t, nap(db.Patient(t.Context(), time.Minute)))
 }
 
-// TestF10Schema compares stores with the program: one without tables, one that
-// is up to date, and one that a later release has migrated, keeping the rows.
+// TestF10Schema compares three stores with the program: without tables, up to
+// date, and migrated by a later release. Rows are kept.
 func TestF10Schema(t *testing.T) {
 	check := func(t *testing.T, d *db.DB) {
 		err := d.CheckSchema(t.Context())

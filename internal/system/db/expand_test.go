@@ -47,11 +47,11 @@ func notExpandingIn(file string) (found []string) {
 		}
 		return "''"
 	})
-	again := map[string]bool{} // triggers that are created again
+	again := map[string]bool{} // triggers that the file creates again
 	for _, c := range regexp.MustCompile(`(?i)\bCREATE TRIGGER (\w+)`).FindAllStringSubmatch(up, -1) {
 		again["DROP TRIGGER "+strings.ToUpper(c[1])] = true
 	}
-	up = regexp.MustCompile(`(?is)\bCREATE TRIGGER\b.*?\bEND;`).ReplaceAllString(up, "") // SQLite's, with statements inside
+	up = regexp.MustCompile(`(?is)\bCREATE TRIGGER\b.*?\bEND;`).ReplaceAllString(up, "") // triggers of SQLite
 	created := map[string]bool{}
 	for _, c := range regexp.MustCompile(`(?i)\bCREATE (?:TEMP |UNLOGGED )?TABLE (?:IF NOT EXISTS )?(\w+)`).FindAllStringSubmatch(up, -1) {
 		created[strings.ToLower(c[1])] = true

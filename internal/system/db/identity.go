@@ -36,7 +36,7 @@ func (d *DB) Identity(ctx context.Context) (Identity, error) {
 	}
 	id.Claimed = claimed.Valid
 	if d.dialect == Postgres {
-		// Some hosted servers refuse this query; the ID alone must suffice.
+		// Some hosted servers refuse this query; then the ID must suffice.
 		err := d.Read().QueryRowContext(ctx, `SELECT c.system_identifier || '/' || d.oid FROM pg_control_system() c, pg_database d
 			WHERE d.datname = current_database()`).Scan(&id.Place)
 		if err = d.trouble(err); err != nil {

@@ -43,8 +43,8 @@ const (
 )
 
 // Migrate updates the tables to this program's version. Several processes may
-// call it at once: one works, the others wait. If a newer program has migrated
-// the store, the error wraps ErrSchemaNew and nothing changes.
+// call it simultaneously: one migrates, the others wait. If a newer program has
+// migrated the store, the error wraps ErrSchemaNew and nothing changes.
 func (d *DB) Migrate(ctx context.Context) error { return d.migrate(ctx, migrations) }
 
 // migrate is Migrate with migrations from files, a folder per dialect.

@@ -14,13 +14,13 @@ import (
 type listeners struct {
 	mu    sync.Mutex
 	subs  map[string]map[chan struct{}]bool
-	again map[string]bool // channels whose notification is being sent; true: requested again meanwhile
+	again map[string]bool // channels whose notification is being sent; true if requested again meanwhile
 }
 
 // Notify wakes the subscribers of a channel: the ones in this process and, on
 // PostgreSQL and on Linux, in every process on the database. Calls during a
-// running notification lead to a single further one. A notification is a hint
-// that may be lost; the change must be in the database before.
+// running notification cause a single further notification. A notification is a
+// hint that may be lost; commit the change first.
 func (d *DB) Notify(ctx context.Context, channel string) {
 	l := &d.listeners
 	l.mu.Lock()
@@ -54,9 +54,9 @@ func (d *DB) Notify(ctx context.Context, channel string) {
 
 // Subscribe returns a channel that receives after each Notify, until ctx is
 // done. Several notifications may arrive as one. On SQLite it watches the
-// channel's file, on Linux alone. On PostgreSQL a separate connection listens. If
-// it breaks, it is opened again, and the channel then receives once, in case a
-// notification was missed.
+// channel's file, but only on Linux. On PostgreSQL a separate connection
+// listens. If it breaks, it is opened again, and the channel then receives
+// once, in case a notification was missed.
 func (d *DB) Subscribe(ctx context.Context, channel string) <-chan struct{} {
 	l := &d.listeners
 	sub := make(chan struct{}, 1)

@@ -161,8 +161,8 @@ func (a *Args) AddTexts(values []string) string {
 	return a.Add(all...)
 }
 
-// Created returns a condition, after another one, on a row's creation: at or
-// after from and before until, each without effect if zero.
+// Created returns the end of a condition, " AND …", on a row's creation: at or
+// after from and before until; a zero time is no limit.
 func (a *Args) Created(from, until time.Time) (condition string) {
 	if !from.IsZero() {
 		condition = " AND created_at >= " + a.Add(Micros(from))

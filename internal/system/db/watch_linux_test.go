@@ -11,7 +11,7 @@ import (
 )
 
 // TestSQLiteNotifiesOtherProcesses: a second handle stands for the process. It
-// is notified each time, on its channel alone.
+// is notified of each change, only on its channel.
 func TestSQLiteNotifiesOtherProcesses(t *testing.T) {
 	path := dbtest.SQLitePath(t)
 	here, there := dbtest.Open(t, path, db.Options{}), dbtest.Open(t, path, db.Options{})

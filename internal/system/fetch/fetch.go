@@ -43,7 +43,7 @@ type File struct {
 	URL string `json:"url,omitempty"`
 	// Size in bytes; 0 if it is not published.
 	Size int64 `json:"size,omitempty"`
-	// SHA256 in lower-case hex. It is empty if none is published: the first
+	// SHA256 in lower-case hex. It is empty if no hash is published: the first
 	// download is then trusted and its hash recorded.
 	SHA256 string `json:"sha256,omitempty"`
 }
@@ -74,7 +74,8 @@ type Fetcher struct {
 	// variables of the environment.
 	Client *http.Client
 	// Mirror is the address to fetch from instead of the publishers' hosts:
-	// MIRROR/HOST/PATH, or one with {path} (and {host}). Empty for none.
+	// MIRROR/HOST/PATH, or an address with {path} (and {host}). Empty means no
+	// mirror.
 	Mirror string
 	// Log receives interrupted and resumed downloads; nil for none.
 	Log *slog.Logger
@@ -235,7 +236,7 @@ func (f *Fetcher) attempt(ctx context.Context, d File, address, part string) (er
 	case err != nil:
 		return final{fmt.Errorf("%w: %s: %s answers %s", ErrMissing, d.Name, address, resp.Status)}
 	case content == PartNothing:
-		return nil // it was already complete
+		return nil // the part is already complete
 	case content == PartWhole:
 		discard(part)
 	}

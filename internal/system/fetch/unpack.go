@@ -101,7 +101,7 @@ func (u *Extraction) tar(ctx context.Context, packed *bufio.Reader, head []byte)
 	}
 }
 
-// File extracts one file of size bytes, if it is regular and wanted.
+// File extracts one file of size bytes, if it is regular and place accepts it.
 func (u *Extraction) File(ctx context.Context, name string, regular bool, size int64, open func() (io.ReadCloser, error)) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -126,8 +126,8 @@ func TestHostileArchives(t *testing.T) {
 }
 
 // sparse returns an archive of a 2 GB file that is one hole, in the sparse
-// format 1.0 of GNU tar. tar.Writer does not support it, so its records get
-// their names afterwards.
+// format 1.0 of GNU tar. tar.Writer does not support this format, so the
+// records get their names afterwards.
 func sparse(t *testing.T) []byte {
 	data := make([]byte, 512)
 	copy(data, "1\n2147483648\n0\n") // one piece of zero bytes at the end

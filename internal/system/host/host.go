@@ -14,7 +14,7 @@ import (
 )
 
 // within returns the least of machine and the limits, in bytes, of the
-// process's control groups (version 1 or 2) and those above. root is "/".
+// process's control groups (version 1 or 2) and their parents. root is "/".
 func within(root fs.FS, machine uint64) uint64 {
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
 	for line := range strings.Lines(string(groups)) { // hierarchy:controllers:/path

@@ -6,7 +6,7 @@ const (
 	ONNXRuntimeFile = "libonnxruntime.so.1"
 )
 
-// ErrNoWhisper is why this system can't open libwhisper: see [ErrNoCgo].
+// ErrNoWhisper is returned if libwhisper can't be opened: see [ErrNoCgo].
 var ErrNoWhisper = ErrNoCgo
 
 // loaderFinds reports that the loader searches systemDirs itself.

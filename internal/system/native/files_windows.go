@@ -8,7 +8,7 @@ const (
 	ONNXRuntimeFile = "onnxruntime.dll"
 )
 
-// ErrNoWhisper is why this system can't open libwhisper. It wraps ErrMissing.
+// ErrNoWhisper is returned if libwhisper can't be opened. It wraps ErrMissing.
 var ErrNoWhisper = fmt.Errorf("%w: on Windows libwhisper is not opened, so no GPU can be used", ErrMissing)
 
 // loaderFinds reports whether the loader searches systemDirs itself.

@@ -20,10 +20,10 @@ import (
 
 // Install installs the native libraries into the folder dest (lib/, include/,
 // VERSIONS) unless they are there: it unpacks the fetch recipe into a temporary
-// folder and runs it with bash. Its few lines go to out; one says if there was
-// nothing to do. An empty dest is [DefaultDest]. with selects ggml's plug-ins in
-// addition to the processor's: "vulkan" for GPUs, "none", or "unchanged" for the
-// already installed ones.
+// folder and runs it with bash. Its few lines of output go to out, also if
+// everything is installed already. An empty dest is [DefaultDest]. with selects
+// ggml's plug-ins in addition to the processor's: "vulkan" for GPUs, "none", or
+// "unchanged" for the already installed ones.
 //
 // The recipe uses the sources configured on this machine (apt's mirror, npm's
 // registry), checks the digest of every file, and needs no root. On systems

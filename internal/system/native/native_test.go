@@ -39,7 +39,7 @@ func TestOrderOfSearchedFolders(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 
-	// Each place takes precedence over the ones before it in this list.
+	// Each place takes precedence over the previous places in this list.
 	for _, dir := range []string{
 		filepath.Join(root, "system"),
 		filepath.Join(root, "data", "otograph", "native", "lib"),
@@ -58,7 +58,7 @@ func TestOrderOfSearchedFolders(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Dir(ort), got)
 
-	// The environment takes precedence, even if it is wrong.
+	// The environment takes precedence, even if the folder is wrong.
 	p.env = filepath.Join(root, "own")
 	_, err = p.find("libwhisper", WhisperFile)
 	require.ErrorIs(t, err, ErrMissing)
@@ -111,7 +111,7 @@ func TestCheckout(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(raw), "module github.com/otograph/otograph\n")
 
-	dest, err := DefaultDest() // a test runs in its package's folder: inside the checkout
+	dest, err := DefaultDest() // a test runs in its package's folder, inside the checkout
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(Checkout(), "third_party", "native"), dest)
 	t.Chdir(t.TempDir())

@@ -138,8 +138,8 @@ func (n npm) fetch(ctx context.Context, lib string) error {
 	return os.Rename(file, lib)
 }
 
-// archive asks the registry for the address of the archive; file takes the
-// answer.
+// archive asks the registry for the address of the archive; the response is
+// stored in file.
 func (n npm) archive(ctx context.Context, file string) (string, error) {
 	facts := fetch.File{Name: n.pins.Name, URL: strings.TrimSuffix(n.registry, "/") + "/" + path.Join(n.pins.Name, n.pins.Version)}
 	if _, err := fetch.New(fetch.Fetcher{Attempts: 1}).Fetch(ctx, facts, file); err != nil {

@@ -24,7 +24,7 @@ const MaxHeader = 64 << 10
 const connectTimeout = 10 * time.Second
 
 // maxDialed is the maximum number of a name's addresses that are tried, so that
-// a name with hundreds of dead ones can't keep a worker busy.
+// a name with hundreds of dead addresses can't keep a worker busy.
 const maxDialed = 4
 
 // Resolver looks up the addresses of a name. *net.Resolver implements it.
@@ -47,7 +47,7 @@ type Config struct {
 	HeaderTimeout time.Duration
 	// IdleTimeout limits the pause between reads or writes; 0 means 60 s.
 	IdleTimeout time.Duration
-	// UserAgent is sent with requests that have none; "" = "otograph".
+	// UserAgent is sent with requests without a User-Agent; "" = "otograph".
 	UserAgent string
 	// Resolver resolves names; nil = the system's resolver.
 	Resolver Resolver
@@ -110,8 +110,8 @@ func New(cfg Config) (*Client, error) {
 
 // CheckURL applies every rule to a URL without sending a request: first to the
 // text, then to the addresses to which the name currently resolves. The error
-// wraps ErrRefused. If the resolver does not answer, the error is a different
-// one, which doesn't concern the URL and may be temporary.
+// wraps ErrRefused, unless the resolver does not answer, which may be
+// temporary.
 func (c *Client) CheckURL(ctx context.Context, raw string) error {
 	t, err := c.parse(raw)
 	if err != nil {
@@ -295,7 +295,8 @@ func (c *Client) addrAllowed(a netip.Addr, port uint16) bool {
 	return c.allow.addr(a, port) || (Public(a) && standardPorts[port] && !slices.ContainsFunc(carried(a), own))
 }
 
-// denied reports whether the operator denied a, or an IPv4 address within it.
+// denied reports whether the operator denied a, or the IPv4 address that a
+// embeds.
 func (c *Client) denied(a netip.Addr, port uint16) bool {
 	return slices.ContainsFunc(carried(a), func(a netip.Addr) bool { return c.deny.addr(a, port) })
 }

@@ -78,7 +78,7 @@ func unescape(s string) string {
 func (r *corpusRow) fixtures(t testing.TB, text string) {
 	for _, part := range strings.Split(text, ";") {
 		key, value, ok := strings.Cut(part, "=")
-		if !ok { // a location that holds a semicolon has none in this corpus
+		if !ok { // an option of this corpus; locations contain no semicolons
 			require.Failf(t, "fixture", "line %d: %q", r.line, part)
 		}
 		// "redirect=302://host/" leaves out the colon between status and a

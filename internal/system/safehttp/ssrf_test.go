@@ -77,9 +77,9 @@ func (w *world) verdict(url string) error {
 	return nil
 }
 
-// TestForbiddenAddressesAreNotDialed runs every row of the corpus: denied URLs are refused with
-// ErrRefused, allowed ones are fetched, and no forbidden address is dialed.
-// It covers T9 of test/README.md.
+// TestForbiddenAddressesAreNotDialed runs every row of the corpus: denied URLs
+// are refused with ErrRefused, allowed URLs are fetched, and no forbidden
+// address is dialed. It covers T9 of test/README.md.
 func TestForbiddenAddressesAreNotDialed(t *testing.T) {
 	server := newRedirector(t)
 	rows := readCorpus(t)
@@ -111,7 +111,7 @@ func TestForbiddenAddressesAreNotDialed(t *testing.T) {
 // post sends a request as a callback would.
 func post(c *Client, url string) (*http.Response, error) {
 	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader("{}"))
-	if err != nil { // not even Go's parser accepts it
+	if err != nil { // not even Go's parser accepts the URL
 		return c.do(context.Background(), http.MethodPost, url, nil, nil, 0)
 	}
 	return c.Do(req)
@@ -140,10 +140,9 @@ func TestCallbacksFollowNoRedirects(t *testing.T) {
 	require.Greater(t, n, 15)
 }
 
-// TestLiteralsNeverReachTheResolver shows that the differences between Go's
-// and C's resolver don't matter: addresses in any notation are checked before a
-// resolver is asked.
-// It covers T9 of test/README.md.
+// TestLiteralsNeverReachTheResolver shows that differences between Go's and C's
+// resolver don't matter, because addresses in any notation are checked before a
+// resolver is asked. It covers T9 of test/README.md.
 func TestLiteralsNeverReachTheResolver(t *testing.T) {
 	server := newRedirector(t)
 	rows := readCorpus(t)

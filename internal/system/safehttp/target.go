@@ -143,7 +143,7 @@ func parseTarget(raw string) (*target, error) {
 	return t, nil
 }
 
-// splitAuthority splits "host[:port]"; port 0 means that none was given.
+// splitAuthority splits "host[:port]"; port is 0 if it is missing.
 func splitAuthority(authority string) (host string, port uint16, err error) {
 	portText, hasPort := "", false
 	if strings.HasPrefix(authority, "[") {

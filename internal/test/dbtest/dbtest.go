@@ -113,7 +113,7 @@ var shared struct {
 	mu      sync.Mutex
 	started bool
 	server  *Server
-	reason  string // the reason why there is none
+	reason  string // the reason why there is no server
 	err     error
 	count   atomic.Int64
 }

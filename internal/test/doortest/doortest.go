@@ -28,8 +28,9 @@ func Read(t testing.TB, list [][]byte) (out []Message) {
 }
 
 // Events returns the events of a session with some utterances, in an order that
-// a session under load may have: final texts come in their order, but possibly
-// after partial ones of later utterances. growing lets texts only grow.
+// a session under load may have: final texts come in order, but possibly after
+// partial texts of later utterances. With growing, the text of an utterance
+// only grows.
 func Events(r *rand.Rand, utterances int, growing bool) (list []spec.LiveEvent) {
 	var waiting []spec.LiveEvent // final texts
 	deliver := func(all bool) {

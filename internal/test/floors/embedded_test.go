@@ -12,8 +12,8 @@ import (
 )
 
 // TestEmbeddedModelsAreLeftOut checks that a program with its own models does
-// not include the embedded networks: only OpenDefault refers to them, and
-// nothing to the demo models.
+// not include the embedded networks: only OpenDefault refers to the published
+// networks, and no package to the demo models.
 func TestEmbeddedModelsAreLeftOut(t *testing.T) {
 	excerpt := func(file string) []byte {
 		model, err := os.ReadFile("../../../models/" + file)

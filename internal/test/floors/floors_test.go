@@ -98,8 +98,8 @@ func TestCgo(t *testing.T) {
 }
 
 // TestFloors checks that every package is on a floor of the table in
-// docs/architecture.md and imports only packages of lower floors, and of the
-// packages on the same floor only its parents and children.
+// docs/architecture.md and imports only packages of lower floors, and, on the
+// same floor, only its parents and children.
 func TestFloors(t *testing.T) {
 	floors := readFloors(t)
 	used := map[string]bool{}
@@ -126,7 +126,7 @@ func TestFloors(t *testing.T) {
 }
 
 // apart names the wings that must not know of each other: the packages below
-// the first folder import nothing below the others.
+// the first folder of an entry import nothing below the others.
 var apart = map[string][]string{
 	"internal/engine":   {"internal/service", "internal/pipeline", "httpapi", "billing"},
 	"internal/pipeline": {"internal/service", "httpapi", "billing"},

@@ -66,14 +66,14 @@ func TDTEncoder() *onnxfile.Graph {
 		Output("outputs", f32, "B", 1024, "T").Output("encoded_lengths", i64, "B").Meta("model_type", "EncDecRNNTBPEModel")
 }
 
-// TDTDecoder is its prediction network.
+// TDTDecoder is the prediction network of a NeMo TDT model.
 func TDTDecoder() *onnxfile.Graph {
 	return onnxfile.NewGraph().Input("targets", i32, "B", 1).Input("target_length", i32, "B").
 		Input("states.1", f32, 2, "B", 640).Input("onnx::Slice_3", f32, 2, "B", 640).
 		Output("outputs", f32, "B", 640, 1).Output("prednet_lengths", i32, "B").Output("states", f32, 2, "B", 640).Output("162", f32, 2, "B", 640)
 }
 
-// TDTJoiner is its joint network.
+// TDTJoiner is the joint network of a NeMo TDT model.
 func TDTJoiner() *onnxfile.Graph {
 	return onnxfile.NewGraph().Input("encoder_outputs", f32, "B", 1024, 1).Input("decoder_outputs", f32, "B", 640, 1).Output("outputs", f32, "B", 1, 1, 1030)
 }
@@ -84,13 +84,13 @@ func IcefallEncoder() *onnxfile.Graph {
 		Output("encoder_out", f32, "N", "T", 512).Output("encoder_out_lens", i64, "N").Meta("model_type", "zipformer2")
 }
 
-// IcefallDecoder is its decoder, which sees the last two tokens.
+// IcefallDecoder is icefall's decoder, which reads the last two tokens.
 func IcefallDecoder() *onnxfile.Graph {
 	return onnxfile.NewGraph().Input("y", i64, "N", 2).Output("decoder_out", f32, "N", 512).
 		Meta("context_size", "2").Meta("vocab_size", "500")
 }
 
-// IcefallJoiner is its joiner.
+// IcefallJoiner is icefall's joiner.
 func IcefallJoiner() *onnxfile.Graph {
 	return onnxfile.NewGraph().Input("encoder_out", f32, "N", 512).Input("decoder_out", f32, "N", 512).
 		Output("logit", f32, "N", 500).Meta("joiner_dim", "512")
@@ -107,13 +107,13 @@ func GigaAMEncoder() *onnxfile.Graph {
 		Output("encoded", f32, "B", 768, "T").Output("encoded_len", i32, "B")
 }
 
-// GigaAMDecoder is its prediction network.
+// GigaAMDecoder is the prediction network of GigaAM RNN-T.
 func GigaAMDecoder() *onnxfile.Graph {
 	return onnxfile.NewGraph().Input("x", i32, 1, 1).Input("unused_x_len.1", i32, 1).Input("h.1", f32, 1, 1, 320).Input("c.1", f32, 1, 1, 320).
 		Output("dec", f32, 1, 320, 1).Output("unused_x_len", i32, 1).Output("h", f32, 1, 1, 320).Output("c", f32, 1, 1, 320)
 }
 
-// GigaAMJoiner is its joint network.
+// GigaAMJoiner is the joint network of GigaAM RNN-T.
 func GigaAMJoiner() *onnxfile.Graph {
 	return onnxfile.NewGraph().Input("enc", f32, 1, 768, 1).Input("dec", f32, 1, 320, 1).Output("joint", f32, 1, 1, 1, 34)
 }

@@ -75,8 +75,8 @@ const (
 	// A word is recognized if at least this share of its embedding's full
 	// strength is found.
 	known = 0.4
-	// answer is the strength of the next word's logit, and stop that of the
-	// end mark.
+	// answer is the strength of the next word's logit, and stop that of the end
+	// mark's.
 	answer, stop = 40, 40
 	// alike is the part of a variant's embedding that all variants of a word
 	// share.
@@ -165,7 +165,7 @@ type modelWriter struct {
 	size   Size
 	opt    ShapeOptions
 	random *rand.Rand
-	// Normal random numbers to draw from, because generating one for each
+	// Normal random numbers to draw from, because generating a number for each
 	// weight would take minutes.
 	gauss [1 << 16]float32
 	steps []step
@@ -177,8 +177,8 @@ type modelWriter struct {
 // step is a word or a time mark of the plan.
 type step struct {
 	tokens []int   // its variants
-	clock  float64 // share of speech up to which the text continues after it; at least 0
-	mark   bool    // the text never ends after it
+	clock  float64 // share of speech up to which the text continues after the step; at least 0
+	mark   bool    // the text never ends after this step
 }
 
 // role is a token's place in the plan.

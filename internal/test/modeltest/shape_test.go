@@ -47,7 +47,7 @@ func TestWriteModelIsDeterministic(t *testing.T) {
 	assert.NotEqual(t, first, sum(modeltest.ShapeOptions{Type: modeltest.Q8_0}))
 }
 
-// The models have as many weights as were published: 39 million in tiny, 74
+// The models have the published numbers of weights: 39 million in tiny, 74
 // million in base.
 func TestPublishedSizes(t *testing.T) {
 	sizes := map[string]float64{"tiny": 39e6, "base": 74e6}

@@ -61,8 +61,8 @@ func modules(side string) []module {
 }
 
 // WhisperWeights returns a model whose tensors the caller may replace but not
-// modify. Every number has 8 bits, and each row holds the largest one, so that
-// every type stores all of them exactly.
+// modify. Every number has 8 bits, and each row holds the largest number, so
+// that every type stores the row exactly.
 func WhisperWeights() Weights { return maps.Clone(whisperWeights()) }
 
 var whisperWeights = sync.OnceValue(func() Weights {

@@ -48,8 +48,8 @@ func Running() (headers []string) {
 	return headers
 }
 
-// harmless matches the stacks of goroutines that end with the process: of tests
-// that wait for others, of threads of C, of signals, of traces.
+// harmless matches the stacks of goroutines that end with the process: those of
+// parallel tests that wait, of C's threads, of signals and of traces.
 var harmless = regexp.MustCompile(`^goroutine \d+[^\n]* \[(chan receive[^\n]*:\ntesting\.|syscall[^\n]*:\nruntime\.goexit|[^\n]*:\n(testing\.runFuzz|runtime\.ensureSigM|os/signal\.(signal_recv|loop)|runtime/trace\.|runtime\.ReadTrace))`)
 
 // stacks returns the stacks of all goroutines but the caller's.

@@ -18,7 +18,7 @@ import (
 )
 
 // Referee returns the output of a Python script that has reference programs
-// score random cases. OTOGRAPH_REFEREE is a Python that has them.
+// score random cases. OTOGRAPH_REFEREE is a Python in which they are installed.
 func Referee(t testing.TB, script string, args ...string) io.Reader {
 	t.Helper()
 	cmd := exec.Command(os.Getenv("OTOGRAPH_REFEREE"), append([]string{script}, args...)...) //nolint:gosec // the Python that the developer names

@@ -146,8 +146,8 @@ func (p *Proxy) serve(client net.Conn) {
 	both.Wait()
 }
 
-// pump copies bytes one way; at their end it closes the sending half of the
-// other side.
+// pump copies bytes in one direction; at their end it closes the sending half
+// of the other side.
 func (p *Proxy) pump(to, from net.Conn) {
 	buffer := make([]byte, 64<<10)
 	for {

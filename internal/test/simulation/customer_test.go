@@ -23,8 +23,8 @@ type submission struct {
 	id        string // "" until an answer came
 	callback  bool
 	batch     bool
-	refused   bool // no money: no task was created
-	deleting  bool // its deletion was requested
+	refused   bool // no money, so no task
+	deleting  bool // the task's deletion was requested
 	deleted   bool // … and answered
 	final     tasks.Status
 }
@@ -42,7 +42,7 @@ type customer struct {
 const tellingFile = "telling.wav"
 
 // patience is the time that a customer waits for a response before it asks
-// another server; the first may still process the request.
+// another server; the first server may still process the request.
 const patience = 15 * time.Second
 
 // live submits and queries until the quota is used up.
@@ -74,8 +74,8 @@ func (c *customer) live(quota int) {
 	}
 }
 
-// ask sends a request to some server. It returns false if there was no
-// response: the request may have been processed, or may be later.
+// ask sends a request to some server. It returns false without a response: the
+// request may have been processed, or will be later.
 func (c *customer) ask(request func(ctx context.Context, s *tasks.Service) error) bool {
 	p := c.world.server(c.random)
 	if p == nil {
@@ -157,7 +157,7 @@ func (c *customer) submit(account string) {
 			case errors.Is(err, billing.ErrInsufficientBalance), errors.Is(err, billing.ErrConcurrencyLimit):
 				w.answered(sub, "", true)
 				return nil
-			case errors.Is(err, tasks.ErrDeleted) && w.deleting(sub): // a late request, overtaken by its repetition
+			case errors.Is(err, tasks.ErrDeleted) && w.deleting(sub): // a late request, whose repetition came first
 				return nil
 			case err == nil:
 				w.answered(sub, task.ID, false)

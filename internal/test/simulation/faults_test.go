@@ -63,7 +63,7 @@ func (w *world) plan() time.Time {
 	return next
 }
 
-// comeBack plans a process that replaces one that is gone.
+// comeBack plans a process that replaces an ended one.
 func (w *world) comeBack(role string) {
 	w.restarts = append(w.restarts, restart{time.Now().Add(time.Duration(1 + w.random.Int64N(int64(30*time.Second)))), role})
 }
@@ -84,7 +84,7 @@ func (w *world) disturb() {
 		s.disturb("kill", "%s", p.name)
 		p.dead.Store(true)
 	case 2, 3:
-		d := 20*time.Second + long(2*time.Minute) // usually longer than the time after which it is considered dead
+		d := 20*time.Second + long(2*time.Minute) // mostly until it is considered dead
 		s.disturb("stall", "%s for %s", p.name, d)
 		p.stalled = now.Add(d)
 	case 4:

@@ -58,7 +58,7 @@ func (w *world) watch() {
 			statements = append(statements, fmt.Sprintf("CREATE TRIGGER see_%s AFTER %s ON tasks %s BEGIN %s END", event, event, when, insert))
 		}
 	}
-	// Tasks of accounts without money wait outside of the turns.
+	// Tasks of accounts without money do not take turns.
 	stop := fmt.Sprintf("INSERT INTO seen (%s) VALUES ('stop', '', NEW.account_id, NEW.lane, CASE WHEN NEW.stopped THEN 1 ELSE 0 END, '', '', '', 0, 0);", columns)
 	if postgres {
 		statements = append(statements, fmt.Sprintf("CREATE FUNCTION see_stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN %s RETURN NULL; END $$", stop),
@@ -189,13 +189,13 @@ var edges = []string{" queued", "queued running", "running queued", "running del
 // transitions. The fencing number rises exactly with claims. No task leaves the
 // final phase. Between two turns of an account in a lane, every other account
 // that waited all the time and had money had a turn. A download needs money in
-// its target lane; an account that lacks it in either of the two lanes is left
+// its target lane; an account without money in either of the two lanes is left
 // out.
 func (w *world) turns() {
 	type place struct {
 		waiting int
-		since   int // number of the change at which it began to wait
-		served  int // number of the change that was its last turn
+		since   int // number of the change at which the account began to wait
+		served  int // number of the change that was the account's last turn
 		stopped bool
 	}
 	lanes := map[string]map[string]*place{queue.LaneFetch: {}, queue.LaneTasks: {}, queue.LaneBatch: {}}

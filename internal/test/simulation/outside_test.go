@@ -158,7 +158,7 @@ func (v receivers) Do(r *http.Request) (*http.Response, error) {
 	case refused:
 		return answer(r, 503, ""), nil
 	case !calm && dice > 95:
-		return nil, errBroken // it arrived, but the response is lost
+		return nil, errBroken // the request arrived, but the response is lost
 	}
 	return answer(r, 200, "ok"), nil
 }

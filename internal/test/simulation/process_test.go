@@ -35,7 +35,7 @@ type process struct {
 	role    string
 	name    string
 	service *tasks.Service
-	slots   chan *tasks.Service // of a server: handles for requests
+	slots   chan *tasks.Service // a server's handles for requests
 	handles []*db.DB
 	random  *rand.Rand
 
@@ -119,7 +119,7 @@ func (p *process) open() *tasks.Service {
 }
 
 // run runs the program's own loops for the process's role. The intervals
-// between polls differ slightly, so that two rarely coincide.
+// between polls differ slightly, so that two polls rarely coincide.
 func (p *process) run(ctx context.Context) error {
 	w, own := p.world, time.Duration(p.number)*13*time.Microsecond
 	beat := w.heartbeat + own

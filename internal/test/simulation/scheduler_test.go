@@ -21,7 +21,7 @@ import (
 var (
 	errBroken  = fmt.Errorf("injected: %w", io.ErrUnexpectedEOF)    // a broken connection, or a store that does not respond
 	errNoSpace = fmt.Errorf("injected: %w", syscall.ENOSPC)         // a full disk
-	errKilled  = fmt.Errorf("process killed: %w", context.Canceled) // seen by a dead process; it is not an outage, so nothing retries
+	errKilled  = fmt.Errorf("process killed: %w", context.Canceled) // not an outage: nothing retries
 )
 
 // operation is a step of a process that waits for the scheduler: the beginning
@@ -104,7 +104,7 @@ func (s *scheduler) pass(p *process, name string) verdict {
 }
 
 // run releases operations until the time end, or until done returns true. plan
-// is called before each and returns the time of its next event.
+// is called before each operation and returns the time of its next event.
 func (s *scheduler) run(end time.Time, plan func() time.Time, done func() bool) {
 	for {
 		synctest.Wait()
@@ -132,8 +132,8 @@ func (s *scheduler) run(end time.Time, plan func() time.Time, done func() bool) 
 	}
 }
 
-// pick returns an operation that can continue now. If there is none, it returns
-// the time at which the first one can.
+// pick returns an operation that can continue now. Otherwise it returns the
+// time at which the first operation can.
 func (s *scheduler) pick() (*operation, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

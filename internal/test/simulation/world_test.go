@@ -118,7 +118,7 @@ func newWorld(t testing.TB, seed uint64, z size, source, dir string) *world {
 	w.pause = z.length * time.Duration(z.customers) / time.Duration(2*z.submissions+1)
 	s := w.scheduler
 	s.faults, s.lost, s.kills, s.slow, s.latency = random.IntN(30), random.IntN(60), random.IntN(15), random.IntN(100), second(1, 20)
-	if random.IntN(3) == 0 { // nothing dies: work forgotten by a living process stays forgotten
+	if random.IntN(3) == 0 { // no process dies, so that work that a living process has forgotten stays unfinished
 		s.kills, w.gap = 0, time.Hour
 	}
 	d, err := db.Open(context.Background(), source, db.Options{NoListen: true, MaxConns: 2})

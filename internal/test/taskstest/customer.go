@@ -93,7 +93,7 @@ func (c *Customer) Add() tasks.Task {
 	return task
 }
 
-// task adds a task that ends with a result and a correction, or without them.
+// task adds a task that ends with a result and a correction, or without both.
 func (c *Customer) task(i int) tasks.Task {
 	ctx, task := c.t.Context(), c.Add()
 	claim := c.f.Take()

@@ -51,7 +51,8 @@ type World struct {
 	Pending                        string // not final
 
 	// Callbacks returns the callbacks received for a task, oldest first. All,
-	// Failed and Abandoned have one with Secret, ByURL one without.
+	// Failed and Abandoned have a callback signed with Secret, ByURL an
+	// unsigned one.
 	Callbacks func(task string) []Answer
 	Secret    string
 }

@@ -61,11 +61,10 @@ func Set(description []byte, data map[string][]byte) *models.Set {
 	return set
 }
 
-// Bytes unpacks the file. It returns models.ErrBroken for another size or hash
-// than declared: the executable is damaged. All users share the returned bytes,
-// but File does not keep them: an open engine has a copy of the weights, and the
-// 32 MB of all models would make the garbage collector tolerate twice as much
-// garbage.
+// Bytes unpacks the file. If size or hash differ, the executable is damaged,
+// and the error is models.ErrBroken. All users share the returned bytes, but
+// File does not keep them: an open engine has a copy of the weights, and 32 MB
+// for all models would let twice as much garbage accumulate.
 func (p *File) Bytes() ([]byte, error) {
 	if p.Planes == 0 {
 		return p.Data, nil
@@ -123,11 +122,11 @@ func (p *File) decompress() ([]byte, error) {
 	return planes, nil
 }
 
-// join orders byte planes as the data was: the first plane holds every
-// stride-th byte from 0, the next every stride-th byte from 1, and so on (the
-// shuffle filter of HDF5). Weights of two and four bytes compress better that
-// way, because their exponents become adjacent. A stride below 2 stands for data
-// in order.
+// join restores the order of the data from byte planes: the first plane holds
+// every stride-th byte from 0, the next every stride-th byte from 1, and so on
+// (the shuffle filter of HDF5). Weights of two and four bytes compress better
+// that way, because their exponents become adjacent. With a stride below 2, the
+// data is unchanged.
 func join(planes []byte, stride int) []byte {
 	if stride < 2 {
 		return planes

@@ -33,16 +33,17 @@ const (
 )
 
 // maxLayers limits the layers of the encoder and of the decoder, timeTokens is
-// the number of time marks, and spectrum that of samples in a Fourier transform.
+// the number of time marks, and spectrum the number of samples of a Fourier
+// transform.
 const maxLayers, timeTokens, spectrum = 128, 1501, 400
 
 // Folder is an opened model. The caller closes it.
 type Folder struct {
-	// Layout names the layout: "CTranslate2" or "safetensors".
+	// Layout is the name of the layout: "CTranslate2" or "safetensors".
 	Layout string
-	// Origin is the model's name in the configuration; empty if it has none.
+	// Origin is the model's name in the configuration; may be empty.
 	Origin string
-	// License is the license in README.md's front matter; empty if it has none.
+	// License is the license in README.md's front matter; may be empty.
 	License string
 	// Header describes the model. Its Type is set by Write.
 	Header ggmlfile.Header
@@ -127,8 +128,9 @@ func Snapshot(dir string) (files, name string) {
 // maxCommit limits the length of a commit's name, with a margin.
 const maxCommit = 100 // bytes
 
-// Open opens the model in a folder. Errors state file, expectation and finding;
-// they wrap models.ErrBroken, models.ErrUnsupported or models.ErrMissing.
+// Open opens the model in a folder. Errors name the file, the expected and the
+// actual value; they wrap models.ErrBroken, models.ErrUnsupported or
+// models.ErrMissing.
 func Open(dir string) (f *Folder, err error) {
 	if exists(dir, adapterWeights) || exists(dir, adapterConfig) {
 		return nil, fmt.Errorf("%w: %s: found a LoRA adapter (%s): merge it into its base model with PEFT, then import FOLDER: "+
@@ -155,7 +157,7 @@ func Open(dir string) (f *Folder, err error) {
 		return f, err
 	}
 	h := f.Header
-	_, fileType, _ := ggmlfile.Q8_0.Numbers() // whatever the type is, the widths are multiples of its blocks
+	_, fileType, _ := ggmlfile.Q8_0.Numbers() // for any type, because the widths are multiples of its blocks
 	h.Type = int32(fileType)
 	if err := h.Check(); err != nil {
 		return f, fmt.Errorf("%w: %s: %w", models.ErrUnsupported, dir, err)

@@ -123,8 +123,8 @@ func TestTokenizerAlone(t *testing.T) {
 	sameFile(t, want, got, "vocabulary.json")
 }
 
-// TestAdaptersAreRefused: weights beside an adapter would be converted without
-// it.
+// TestAdaptersAreRefused: weights next to an adapter would be converted without
+// the adapter.
 func TestAdaptersAreRefused(t *testing.T) {
 	_, dir := reference(t)
 	alone := t.TempDir()
@@ -291,8 +291,8 @@ func TestWriteEndsWithTheContext(t *testing.T) {
 }
 
 // TestDamagedFiles converts 200 files of each kind, each truncated or with
-// changed bytes: the result is one of our errors or a model with other numbers,
-// in no more memory than for a valid file.
+// changed bytes: the result is an error of this package or a model with other
+// numbers, in no more memory than for a valid file.
 func TestDamagedFiles(t *testing.T) {
 	w := modeltest.WhisperWeights()
 	hf, ct2 := t.TempDir(), t.TempDir()

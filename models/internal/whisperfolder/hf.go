@@ -142,7 +142,7 @@ func (w *hf) tensor(name string) (*values, error) {
 	return stored(label, t.file, t.Tensor, f), nil
 }
 
-// hfName returns the name in transformers of OpenAI's name.
+// hfName converts OpenAI's name of a tensor to the name in transformers.
 func hfName(name string) string {
 	if side, ok := strings.CutSuffix(name, ".positional_embedding"); ok {
 		return side + ".embed_positions.weight"

@@ -30,8 +30,8 @@ func kindOf(t ggmlfile.Tensor, large int) int {
 }
 
 // namesText has a line per group of tensors: the ending of OpenAI's name, then
-// the name of transformers, and the variable of CTranslate2 with the part of it,
-// because one variable may hold several groups.
+// the name of transformers, and the variable of CTranslate2 with the group's
+// part of it, because one variable may hold several groups.
 //
 //go:embed names.txt
 var namesText string

@@ -138,7 +138,8 @@ func ordered(maps ...map[string]int) ([]string, error) {
 }
 
 // alphabet maps the characters in GPT-2's spelling of tokens to bytes:
-// printable ones represent themselves, and the ones from U+0100 on the rest.
+// printable characters stand for themselves, and characters from U+0100 on for
+// the other bytes.
 var alphabet = func() map[rune]byte {
 	m := map[rune]byte{}
 	next := rune(0x100)

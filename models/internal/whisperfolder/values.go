@@ -29,7 +29,7 @@ func product(shape []int64) int64 {
 	return n
 }
 
-// like reports whether shapes are equal but for trailing dimensions of 1.
+// like reports whether shapes are equal except for trailing dimensions of 1.
 func (v *values) like(shape []int64) bool { return slices.Equal(trimmed(v.shape), trimmed(shape)) }
 
 func trimmed(shape []int64) []int64 {
@@ -71,8 +71,8 @@ func (v *values) part(i, n int64) *values {
 	return &values{v.name, shape, func(into []float32, from int64) error { return v.read(into, begin+from) }}
 }
 
-// format is how a file stores numbers: the bytes of one, and a function that
-// decodes many: with a call for each number, decoding takes four times as long.
+// format is how a file stores numbers: the bytes of a number, and a function
+// that decodes many, because a call for each number takes four times as long.
 type format struct {
 	size   int64
 	decode func(into []float32, raw []byte)

@@ -139,9 +139,9 @@ CREATE TABLE tasks (
     id text PRIMARY KEY,
     account_id text NOT NULL REFERENCES accounts (id),
     status text NOT NULL CHECK (status IN ('processing', 'done', 'failed', 'abandoned')),
-    -- queued: may run now; delayed: not before run_at; running: with worker_id; final: nothing more happens.
+    -- queued: may run now; delayed: not before run_at; running: by worker_id; final: ended for good.
     phase text NOT NULL CHECK (phase IN ('queued', 'delayed', 'running', 'final')),
-    -- fetch: the audio has yet to be downloaded.
+    -- fetch: the audio must be downloaded first.
     lane text NOT NULL CHECK (lane IN ('fetch', 'tasks', 'batch')),
     run_at bigint NOT NULL,
     queued_at bigint NOT NULL,
@@ -211,7 +211,8 @@ CREATE TABLE lane_accounts (
 CREATE INDEX lane_accounts_next ON lane_accounts (lane, served, account_id) WHERE waiting > 0 AND NOT stopped;
 CREATE SEQUENCE turns;
 
--- Sentences of running tasks, for clients that follow them; they go when the task ends.
+-- Sentences of running tasks, for clients that follow them; they are deleted when the
+-- task ends.
 CREATE TABLE live_segments (
     task_id text NOT NULL,
     attempt bigint NOT NULL,
@@ -354,7 +355,7 @@ $$;
 CREATE TRIGGER audit_no_change BEFORE UPDATE OR DELETE ON audit FOR EACH ROW EXECUTE FUNCTION audit_refuse();
 CREATE TRIGGER audit_no_truncate BEFORE TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse();
 
--- The triggers of account_sums. More money, or a hold that ends, lets stopped lanes of the account go on.
+-- The triggers of account_sums. More money, or a hold that ends, resumes stopped lanes of the account.
 
 -- +goose StatementBegin
 CREATE FUNCTION sum_account() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -110,8 +110,7 @@ const (
 	backWild         // of ctc.StateRest and ctc.StateWild: from the other of the two
 )
 
-// tables holds the memory of the method path, which reuses it for the next
-// section.
+// tables holds the memory of the method path, reused for the next section.
 type tables struct {
 	back []uint8
 	from []int32

@@ -153,8 +153,7 @@ func (t *track) alignment(pcm *audio.PCM, speech []audio.Span) *Alignment {
 	return a
 }
 
-// share divides the time of neighboring wild words in proportion to their
-// letters.
+// share divides the time of neighboring wild words in proportion to letters.
 func (a *Alignment) share(speech []audio.Span) {
 	for end := 0; end < len(a.Words); end++ {
 		begin := end

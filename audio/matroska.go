@@ -80,8 +80,7 @@ func (m *matroskaReader) Read(p []byte) (int, error) {
 }
 
 // next reads up to the samples of the next block. The error is io.EOF at the
-// end of the stream, even inside an element: ffmpeg's exit status has the
-// reason.
+// end of the stream, even inside an element; ffmpeg's exit status explains it.
 func (m *matroskaReader) next() error {
 	for {
 		id, length, err := m.element()

@@ -17,7 +17,7 @@ type RisingLevel struct {
 }
 
 // firstLevel is the assumed loudness (−40 dB) of the sound before the first
-// sample. Without it, the noise before the first word would become as loud as
+// sample. Without it, noise before the first word would become as loud as
 // speech.
 const firstLevel = 0.01
 

@@ -25,8 +25,7 @@ const draws = 1000
 // of the recordings: first all of them, then samples drawn with replacement.
 // The interval is from the 2.5th to the 97.5th percentile of the samples'
 // values (Efron's percentile method). The same seed yields the same interval.
-// bootstrap returns nil if the statistic of all recordings is not a finite
-// number.
+// bootstrap returns nil if the statistic of all recordings is not finite.
 func bootstrap(n int, seed uint64, statistic func(sample []int) float64) *estimate {
 	sample := all(n)
 	value := statistic(sample)

@@ -53,8 +53,7 @@ var meetingRates = []struct {
 	}},
 }
 
-// meetingSummary estimates each rate that at least one recording has, by its
-// key.
+// meetingSummary estimates each rate that some recording has, by its key.
 func meetingSummary(list []itemReport, seed uint64) (rates map[string]*estimate) {
 	for _, r := range meetingRates {
 		errors := present(list, func(it itemReport) *WordErrors {

@@ -31,13 +31,11 @@ type column struct {
 }
 
 const (
-	// mostWrong limits the number of recordings that the page shows with their
-	// texts.
+	// mostWrong limits the number of recordings on the page with their texts.
 	mostWrong = 200
 	// mostColumns limits the words of one recording.
 	mostColumns = 300
-	// aroundWrong is the number of correct words shown on each side of an
-	// error.
+	// aroundWrong is how many correct words are shown on each side of an error.
 	aroundWrong = 4
 )
 

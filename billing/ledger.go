@@ -121,8 +121,7 @@ func (s *Store) Transactions(ctx context.Context, account string, p Page) ([]Tra
 		}
 		where += " AND seq < " + args.Add(first)
 	}
-	// The index alone finds the beginning of the page; only the page's own rows
-	// are read.
+	// The index finds the beginning of the page; only the page's rows are read.
 	err = s.pool.QueryRowContext(ctx, fmt.Sprintf("SELECT seq FROM ledger WHERE %s ORDER BY seq DESC LIMIT 1 OFFSET %d", where, (p.Number-1)*p.Size), args...).Scan(&first)
 	if found, err := db.Found(err); !found {
 		return nil, total, s.wrap("transactions", err)

@@ -107,8 +107,7 @@ func (f *follower) passing(ctx context.Context, err error) bool {
 	return away && ctx.Err() == nil && !f.answered.IsZero() && time.Since(f.answered) < reconnectLimit
 }
 
-// eventFields are the beginnings of an event stream's lines; "" begins a
-// comment.
+// eventFields are the first words of an event stream's lines; "" is a comment.
 var eventFields = []string{"", "event", "id", "data", "retry"}
 
 // stream reads one response. It returns nil if the stream breaks off.

@@ -132,8 +132,7 @@ func Embed(ctx context.Context, e Embedder, pcm *audio.PCM, speech []audio.Span,
 	return out, nil
 }
 
-// embed calls the embedder, for embedAtOnce stretches at a time, and checks its
-// vectors.
+// embed calls the embedder for embedAtOnce stretches and checks the vectors.
 func (e *Embeddings) embed(ctx context.Context, spans []audio.Span) ([][]float32, error) {
 	all := make([][]float32, 0, len(spans))
 	for batch := range slices.Chunk(spans, embedAtOnce) {

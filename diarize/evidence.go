@@ -115,8 +115,7 @@ func (e *evidence) likelihood(square, n float64) float64 {
 	return voiceSpread*n*n*max(square, 0)/(2*e.noise*spread) - voiceDirections/2*math.Log(spread)
 }
 
-// ratio returns the log likelihood ratio of one voice against two for groups a
-// and b.
+// ratio returns groups a and b's log likelihood ratio of one voice against two.
 func (e *evidence) ratio(a, b int) float64 {
 	k, n, m := len(e.size), e.observations[a], e.observations[b]
 	aa, bb, ab := e.alike[a*k+a], e.alike[b*k+b], e.alike[a*k+b]

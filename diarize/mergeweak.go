@@ -156,8 +156,7 @@ func (s *sums) seconds(group []int, n int, windows []audio.Span) []float64 {
 	return out
 }
 
-// centroidCosines returns the n × n matrix of cosines between the groups' mean
-// vectors.
+// centroidCosines returns the n × n matrix of cosines of the groups' means.
 func (s *sums) centroidCosines(group []int, n int) []float64 {
 	k := len(group)
 	cos := make([]float64, n*n) // first the dot products of the groups' sums

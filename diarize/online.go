@@ -38,7 +38,7 @@ type Change struct {
 }
 
 const (
-	// numberedAfter is the speech, in seconds, after which a voice gets its
+	// numberedAfter is the speech (seconds) after which a voice gets its
 	// number.
 	numberedAfter = 1.5
 	// recentWindows is the number of windows whose voices may still change: a

@@ -33,8 +33,7 @@ type passage struct {
 }
 
 // answered returns the pieces with each short passage assigned to its speaker.
-// The speaker changes within a passage only if the voices on both sides prove
-// it.
+// The speaker changes in a passage only if the voices on both sides prove it.
 func answered(ctx context.Context, e *Embeddings, parts []piece, centre matrix, passages []audio.Span) ([]piece, error) {
 	if centre.n < 2 {
 		return parts, nil

@@ -81,8 +81,7 @@ const (
 	longestUtterance = 28 * audio.SampleRate
 	// shortestPart is the least length of an utterance that is divided.
 	shortestPart = 10 * audio.SampleRate
-	// around is the sound before and after an utterance that recognizers may
-	// read.
+	// around is the sound around an utterance that recognizers may read.
 	around = audio.SampleRate
 	// sketchEvery is how often an open utterance is recognized, and leastSketch
 	// the least length of one.
@@ -244,8 +243,7 @@ func (s *Session) mark(drop bool) error {
 	return nil
 }
 
-// refused returns the error of a method after the end of the session or of its
-// sound.
+// refused returns the error of a method after the session's or the sound's end.
 func (s *Session) refused() error {
 	if s.err != nil {
 		return s.err

@@ -62,8 +62,7 @@ func (s *Session) stages(cores int) *stages.Stages {
 	return &st
 }
 
-// sketch recognizes an open utterance, and shows as much of its text as options
-// allow.
+// sketch recognizes an open utterance, and shows the text that options allow.
 func (s *Session) sketch(u *utterance, resting bool, cores int) {
 	s.mu.Lock()
 	ctx, stop := context.WithCancel(s.ctx)

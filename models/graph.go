@@ -95,8 +95,7 @@ var families = []family{
 	refused("ten-vad: Silero VAD is supported",
 		in("input_1", "input_2", "input_3", "input_6", "input_7"), input("input_1", func(v Port) bool { return v.Rank() > 2 && v.Shape[2] == 41 })),
 
-	// Streaming exports, whose inputs include the state after the previous
-	// piece.
+	// Streaming exports, whose inputs include the previous piece's state.
 	refused("a streaming NeMo model (it takes the caches of the piece before): expected the offline export",
 		in("audio_signal", "length"), inPrefix("cache_")),
 	refused("a part of a streaming Paraformer: expected the offline export (speech, speech_lengths to logits, token_num)",
@@ -172,8 +171,7 @@ var families = []family{
 	model(ContractPANNs, shape(-1, -1), last(527)),
 	model(ContractYAMNet, shape(-1, -1), last(521)),
 
-	// Recognizers on samples, after taggers on samples, which have known output
-	// widths.
+	// Recognizers on samples, after taggers on samples of known output width.
 	model(ContractWaveformCTC, anonymous, in("input_values", "input_lengths"), inputs(2), out("logprobs"), outRank("logprobs", 3)),
 	model(ContractWaveformCTC, either(anonymous, named("omnilingual-asr")), outRank("logits", 3),
 		either(shape(-1, -1), is(in("input_values", "attention_mask"), inputs(2), rank("input_values", 2)))),

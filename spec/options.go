@@ -9,8 +9,7 @@ import (
 type TimestampLevel string
 
 const (
-	// TimestampWord asks for the start and end of every word (standard tier
-	// only).
+	// TimestampWord requests the times of every word (standard tier only).
 	TimestampWord TimestampLevel = "word"
 	// TimestampSegment asks only for sentence-level segments.
 	TimestampSegment TimestampLevel = "segment"
@@ -58,8 +57,8 @@ type Options struct {
 	// tier only for Chinese, false is the standard tier. It can't be given
 	// together with Optimize.
 	OptimizeZh *bool `json:"optimize_zh" since:"0.1" group:"Transcription" help:"Earlier form of optimize: true allows the optimized tier for Chinese only, false selects the standard tier."`
-	// TimestampLevel is "word" or "segment"; the optimized tier only supports
-	// segments.
+	// TimestampLevel is "word" or "segment" (the only one of the optimized
+	// tier).
 	TimestampLevel *TimestampLevel `json:"timestamp_level" default:"word" enum:"word,segment" since:"0.1" group:"Transcription" help:"Timestamp level: word or segment; the optimized tier has segments only."`
 	// ASRLanguage is an ISO 639-1 or 639-3 code (names and region tags are also
 	// accepted); nil detects the language.
@@ -78,8 +77,7 @@ type Options struct {
 	Hotwords []string `json:"hotwords" default:"null" items:"200" max:"64" since:"0.1" group:"Transcription" help:"Words to recognize with a higher probability: names, brands."`
 	// InitialPrompt is a text that steers the style of the transcript.
 	InitialPrompt *string `json:"initial_prompt" default:"null" max:"1000" since:"0.1" group:"Transcription" help:"Text that guides the style of the transcript."`
-	// VADThreshold is the speech probability at which a window counts as
-	// speech.
+	// VADThreshold is the probability from which a window counts as speech.
 	VADThreshold *float64 `json:"vad_threshold" default:"0.35" min:"0" max:"1" since:"0.1" group:"Speech detection" help:"Speech probability threshold; higher is more conservative."`
 	// VADMinSpeechMS drops shorter speech segments, in milliseconds.
 	VADMinSpeechMS *int `json:"vad_min_speech_ms" default:"250" min:"0" max:"10000" since:"0.1" group:"Speech detection" help:"Minimum length of a speech segment in milliseconds."`

@@ -30,8 +30,7 @@ type Options struct {
 	Note string
 }
 
-// withDefaults replaces zero and unusable values, such as fewer than eight
-// columns.
+// withDefaults replaces zero and unusable values, such as seven columns.
 func (o Options) withDefaults() Options {
 	if o.MaxColumns <= 0 {
 		o.MaxColumns = 42

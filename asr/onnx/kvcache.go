@@ -127,8 +127,7 @@ func (c *kvCache) tensor(data []float32, n int) *ort.Tensor {
 	return ort.NewFloat32(shape, data[:len(c.rows)*int(c.n.heads*c.n.dim)*n])
 }
 
-// reserve makes room for the next keys and values of rows texts of length
-// tokens.
+// reserve makes room for the next keys and values: rows texts of length tokens.
 func (c *kvCache) reserve(rows, length int) {
 	need := rows * int(c.n.heads*c.n.dim) * length
 	for k := range c.next {

@@ -192,8 +192,7 @@ func (e *Engine) firstPass(ctx context.Context, pcm *audio.PCM, windows []decode
 	return list, ended(ctx, err)
 }
 
-// ended returns the cause of ctx's end instead of the error that resulted from
-// it.
+// ended returns the cause of ctx's end instead of the resulting error.
 func ended(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -208,8 +208,7 @@ func (r *repair) pack() []*patch {
 	return all
 }
 
-// piece returns a window of the stretch with a little sound before and after
-// it.
+// piece returns a window of a stretch with a little sound before and after.
 func (r *repair) piece(b bare) decode.Window {
 	w := r.windows[b.window]
 	from, to := b.start-fillLead, b.end+fillTail

@@ -13,8 +13,7 @@ import (
 	"github.com/otograph/otograph"
 )
 
-// statusLine is a terminal's line for progress; on other writers nothing is
-// drawn.
+// statusLine is a terminal's line for progress; other writers get nothing.
 type statusLine struct {
 	out   io.Writer // nil if nothing is drawn
 	width func() int

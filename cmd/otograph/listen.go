@@ -100,8 +100,7 @@ func (c *listenCmd) note(format string, args ...any) {
 	}
 }
 
-// listen writes the input to a session, shows its events and delivers the
-// result.
+// listen writes the input to a session, shows its events, delivers the result.
 func (c *listenCmd) listen(ctx context.Context, s *live.Session, feed *audio.Feed, saved *saved) error {
 	shown := make(chan error)
 	go func() { shown <- c.show(s) }()
@@ -186,8 +185,7 @@ func (c *listenCmd) read(ctx context.Context, s *live.Session, feed *audio.Feed,
 	}
 }
 
-// source opens the input: raw samples as they are, everything else through
-// ffmpeg.
+// source opens the input: raw samples directly, all else through ffmpeg.
 func (c *listenCmd) source(ctx context.Context) (io.ReadCloser, error) {
 	if c.PCM != 0 {
 		if c.Input == "-" {

@@ -219,8 +219,7 @@ func helpArgs(args []string) (flags []string, all bool) {
 	return append(slices.Clone(args[1:]), "--help"), false
 }
 
-// helpPrinter prints help: without a command, the list of the first or all
-// commands.
+// helpPrinter prints help; without a command, the first or all commands.
 func helpPrinter(all bool) kong.HelpPrinter {
 	return func(options kong.HelpOptions, ctx *kong.Context) error {
 		if all || ctx.Selected() != nil {

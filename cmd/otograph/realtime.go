@@ -133,8 +133,7 @@ func (r *realtime) Events() iter.Seq2[spec.LiveEvent, error] {
 	}
 }
 
-// take records a message in its turn, and returns the message's event, if it
-// has one.
+// take records a message in its turn, and returns the message's event, if any.
 func (r *realtime) take(m realtimeMessage) (e spec.LiveEvent) {
 	r.rest = r.rest || m.Error != nil
 	if m.Item == "" {

@@ -48,8 +48,7 @@ func advise(err error) error {
 	return err
 }
 
-// flagError is like advise, and names the flag if a field of service.Config is
-// invalid.
+// flagError is like advise, and names the flag of an invalid Config field.
 func flagError(err error) error {
 	if wrong, ok := errors.AsType[*service.ConfigError](err); ok {
 		return &usageError{fmt.Errorf("--%s %w", flagName(wrong.Field), wrong.Unwrap())}

@@ -29,8 +29,7 @@ func cleanText(text string) string {
 	}, text)
 }
 
-// newLog returns a logger to standard error: JSON, or lines for people on a
-// terminal.
+// newLog returns a logger to standard error: JSON, or text on a terminal.
 func newLog(level slog.Level) *slog.Logger {
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		return slog.New(terminalLog(os.Stderr, level))

@@ -194,8 +194,7 @@ func (m *Embedder) Embed(ctx context.Context, pcm *audio.PCM, windows []audio.Sp
 	return vectors, nil
 }
 
-// length returns the length in the network's own units, by which windows are
-// grouped.
+// length returns a length in the network's units, by which windows are grouped.
 func (m *Embedder) length(p piece) int {
 	if m.layout.frames > 0 {
 		return m.layout.frames
@@ -226,8 +225,7 @@ func (m *Embedder) fit(x []float32) []float32 {
 	return out
 }
 
-// run computes the embeddings of inputs with equal lengths in the network's
-// units.
+// run computes the embeddings of inputs of equal length in these units.
 func (m *Embedder) run(ctx context.Context, inputs [][]float32) ([][]float32, error) {
 	n := len(inputs)
 	length := m.extractor.length(len(inputs[0]))

@@ -113,8 +113,7 @@ func waveLayout(g *ort.Graph) (layout, error) {
 	return withOutput(l, g)
 }
 
-// withOutput finds the embedding among the outputs: by name, or the only float
-// output.
+// withOutput finds the embedding output: by name, or the only float output.
 func withOutput(l layout, g *ort.Graph) (layout, error) {
 	var out ort.Info
 	for _, name := range outputNames {

@@ -69,8 +69,8 @@ type Asset struct {
 	Download
 }
 
-// bytes returns the size of the entry's download, without files whose size is
-// unknown.
+// bytes returns the size of the entry's download, without files of unknown
+// size.
 func (e *Entry) bytes() int64 {
 	if e.Archive != nil {
 		return e.Archive.Size

@@ -33,8 +33,7 @@ type Check struct {
 	Model  string
 	Path   string
 	Status Status
-	// Want is the recorded or published hash, Got the file's hash; empty if
-	// unknown.
+	// Want is the recorded or published hash, Got the file's; empty if unknown.
 	Want, Got string
 }
 
@@ -132,8 +131,7 @@ func publishedHash(role models.Role, name string, size int64, sum string) (publi
 	return published
 }
 
-// publishedAs yields the catalog's files with a name and size, each with its
-// model.
+// publishedAs yields the catalog's files of a name and size, with their models.
 func publishedAs(role models.Role, name string, size int64) iter.Seq2[Entry, Asset] {
 	return func(yield func(Entry, Asset) bool) {
 		for _, e := range Catalog() {

@@ -241,8 +241,7 @@ func isSHA256(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// writeJSON replaces a file atomically: a reader sees the old or the new
-// content.
+// writeJSON replaces a file atomically: a reader sees old or new content.
 func writeJSON(file string, content any) error {
 	data, err := json.MarshalIndent(content, "", "  ")
 	if err != nil {

@@ -53,8 +53,7 @@ type Store struct {
 	// Progress, if not nil, is called for each downloaded or copied piece, from
 	// the calling goroutine.
 	Progress func(Progress)
-	// Waiting, if not nil, is called once if another pull or import uses the
-	// folder.
+	// Waiting, if not nil, is called once if another process uses the folder.
 	Waiting func()
 
 	// Timeouts of the fetcher, shortened by tests; 0 means the default.

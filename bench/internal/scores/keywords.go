@@ -14,12 +14,10 @@ func (f Counts) Add(o Counts) Counts {
 	return Counts{f.Hits + o.Hits, f.Misses + o.Misses, f.FalseAlarms + o.FalseAlarms}
 }
 
-// Precision returns the correct share of the spotted occurrences; 1 without
-// any.
+// Precision returns the correct share of spotted occurrences; 1 without any.
 func (f Counts) Precision() float64 { return Share(f.Hits, f.Hits+f.FalseAlarms) }
 
-// Recall returns the spotted share of the reference's occurrences; 1 without
-// any.
+// Recall returns the spotted share of the reference's; 1 without any.
 func (f Counts) Recall() float64 { return Share(f.Hits, f.Hits+f.Misses) }
 
 // F1 returns the harmonic mean of precision and recall; 1 without occurrences.

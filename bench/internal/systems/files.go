@@ -130,8 +130,7 @@ func (noHypothesis) Error() string { return "there is no transcript of this reco
 // Is reports whether target is fs.ErrNotExist.
 func (noHypothesis) Is(target error) bool { return target == fs.ErrNotExist }
 
-// Transcribe returns a recording's transcript, and the cost if the file states
-// it.
+// Transcribe returns a recording's transcript, and the cost if it is stated.
 func (f *files) Transcribe(_ context.Context, item datasets.Item) (*otograph.Result, Cost, error) {
 	res, _, cost, err := f.transcribe(item)
 	return res, cost, err
@@ -171,8 +170,7 @@ func (f *files) fromRows(item datasets.Item) (*otograph.Result, Cost, error) {
 	return res, cost, err
 }
 
-// fromFolder reads a recording's transcript, and its turns from a separate
-// file.
+// fromFolder reads a recording's transcript, and turns from a separate file.
 func (f *files) fromFolder(item datasets.Item) (res *otograph.Result, marks Marks, err error) {
 	base := filepath.Join(f.path, filepath.FromSlash(mediafiles.Stem(item.Name)))
 	for _, extension := range extensions {

@@ -17,8 +17,7 @@ type Marks struct {
 	Ignored [][2]float64 // start and end of the times that are not scored
 }
 
-// ignored reports whether NIST's text of a segment says that its time is not
-// scored.
+// ignored reports whether NIST's text of a segment excludes it from scoring.
 func ignored(text string) bool {
 	return strings.EqualFold(text, "IGNORE_TIME_SEGMENT_IN_SCORING")
 }

@@ -205,8 +205,7 @@ func (f *Finder) autocorrelation() []float64 {
 	return f.cosines.Transform(power, power)[:n-leastEcho*echoHop/echoEach]
 }
 
-// refined returns the lag near the given one at which the sound left correlates
-// most.
+// refined returns the lag near one at which the sound left correlates most.
 func (f *Finder) refined(lag int) (best int) {
 	most := math.Inf(-1)
 	for l := lag - echoEach + 1; l < lag+echoEach; l++ {
@@ -230,8 +229,8 @@ func around(sums []float64, i, reach int) float64 {
 	return sums[min(i+reach+1, len(sums)-1)] - sums[max(i-reach, 0)]
 }
 
-// copies returns the stretches between pauses that repeat the sound lag samples
-// earlier.
+// copies returns the stretches between pauses that repeat the sound of lag
+// before.
 func (c *comparison) copies(lag int) (list []copied) {
 	n, first := len(c.own)-1, (lag+echoHop-1)/echoHop
 	both, earlier := make([]float64, n+1), make([]float64, n+1)

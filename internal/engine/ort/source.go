@@ -65,8 +65,7 @@ type Options struct {
 	// open the model as it is. A model whose weights are in a second file is
 	// opened as it is.
 	Rebuild func(*onnxfile.Parts) *onnxfile.Graph
-	// Arena keeps the memory between runs: faster, for graphs whose inputs are
-	// small.
+	// Arena keeps the memory between runs: faster, for graphs of small inputs.
 	Arena bool
 }
 

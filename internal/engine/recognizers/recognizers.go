@@ -27,7 +27,7 @@ var (
 )
 
 // Register sets the constructor of models with the given contracts. To replace
-// the constructor of another package, import that package, so that it registers
+// another package's constructor, import that package, which then registers
 // first.
 func Register[T asr.Transcriber](open func(m *models.Model, o Options) (T, error), contracts ...string) {
 	mu.Lock()

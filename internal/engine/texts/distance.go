@@ -8,8 +8,7 @@ func EditDistance[T comparable](a, b []T) int {
 	return EditDistances(a, b)[len(b)]
 }
 
-// EditDistances returns the distances of a to the first 0 … len(b) elements of
-// b.
+// EditDistances returns a's distances to the first 0 … len(b) elements of b.
 func EditDistances[T comparable](a, b []T) []int {
 	row := make([]int, len(b)+1)
 	for j := range row {

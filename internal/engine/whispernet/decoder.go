@@ -66,8 +66,7 @@ func (d *Decoder) Step(columns []Column, stop *Stop) (err error) {
 	return nil
 }
 
-// linear multiplies the first m rows of x by w; the threads share the panels of
-// w.
+// linear multiplies the first m rows of x by w; threads share the panels of w.
 func (d *Decoder) linear(w *matrix, x []float32, m int, t target) {
 	a := operand{x: x, stride: w.k, m: m, eight: &d.eight}
 	d.m.prepare(w, &a)

@@ -113,8 +113,7 @@ func newSharpener(in Input) *sharpener {
 	return s
 }
 
-// countLetters returns the number of letters as which a word counts in its
-// duration.
+// countLetters returns the number of letters that a word's duration counts for.
 func countLetters(text string) (n float64) {
 	for _, r := range solids(text) {
 		if n++; unicode.IsNumber(r) || spec.Unspaced(r) {

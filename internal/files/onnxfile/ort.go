@@ -211,8 +211,7 @@ func (t *translator) integers(out *message, num uint64, vector []byte) {
 	}
 }
 
-// tensor writes a tensor of numbers; no supported model has a tensor of
-// strings.
+// tensor writes a tensor of numbers; no supported model has one of strings.
 func (t *translator) tensor(w table) *message {
 	var out message
 	name, raw := w.bytes(0), w.bytes(4)

@@ -25,8 +25,7 @@ func (v Value) Rank() int {
 	return len(v.Shape)
 }
 
-// Last returns the last dimension's size, or -1 if it is free or does not
-// exist.
+// Last returns the last dimension's size, or -1 if it is free or missing.
 func (v Value) Last() int64 {
 	if len(v.Shape) == 0 {
 		return -1

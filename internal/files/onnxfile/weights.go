@@ -67,8 +67,7 @@ func (t Tensor) Shape() []int64 { return t.shape }
 // Raw returns the tensor's elements in little-endian order.
 func (t Tensor) Raw() []byte { return t.raw }
 
-// Floats returns the elements of a float32 or float16 tensor; nil for another
-// type.
+// Floats returns the elements of a float32 or float16 tensor, else nil.
 func (t Tensor) Floats() []float32 {
 	if t.typ != Float32 && t.typ != Float16 {
 		return nil

@@ -78,8 +78,7 @@ var effects = map[string]struct {
 	"audio_events_classes":             {soundEvents, nil},
 }
 
-// reason returns the reason why an option has no effect, "" if it has an
-// effect.
+// reason returns the reason why an option has no effect, "" if it has one.
 func (c circumstances) reason(name string) string {
 	e, ok := effects[name]
 	if !ok {

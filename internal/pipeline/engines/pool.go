@@ -104,8 +104,7 @@ func (p *pool) get(ctx context.Context, l *lease, m *models.Model, open func() (
 	}
 }
 
-// holds reports whether the run holds a recognizer, for which other runs may
-// wait.
+// holds reports whether the run holds a recognizer, which others may wait for.
 func (l *lease) holds() bool {
 	for s := range l.slots {
 		if s.value != nil || s.loading {

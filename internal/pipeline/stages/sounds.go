@@ -86,8 +86,7 @@ func (s *SoundStream) Next(length int, rest bool) (from, to int, ok bool) {
 	return from, length, true
 }
 
-// Push scores a range that Next returned and returns the events that are now
-// final.
+// Push scores a range that Next returned and returns events that are now final.
 func (s *SoundStream) Push(ctx context.Context, pcm *audio.PCM) (out []events.Event, err error) {
 	_, err = compute(ctx, s.stages.Gate, func() (events.Tagger, error) { return s.tagger, nil }, func(t events.Tagger) (none struct{}, err error) {
 		return none, t.Scores(ctx, pcm, func(_ int, scores []float32) error {

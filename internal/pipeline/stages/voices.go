@@ -182,8 +182,7 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 	if seconds >= joinedSeconds {
 		return all.Speakers[0].Embedding, seconds, nil
 	}
-	// One vector of all the speech is more reliable than the mean of short
-	// windows.
+	// One vector of all speech is more reliable than the mean of short windows.
 	whole, err := compute(ctx, s.Gate, s.Engines.Embedder, func(e diarize.Embedder) ([][]float32, error) {
 		return workingEmbedder{e, s}.Embed(ctx, pcm, spans)
 	})

@@ -71,8 +71,7 @@ type User struct {
 	AccountID string    `json:"-"`
 	Username  string    `json:"name"`
 	CreatedAt time.Time `json:"created_at"`
-	// PasswordSet is the time at which the password was set; earlier logins are
-	// invalid.
+	// PasswordSet is the time of the last password; earlier logins are invalid.
 	PasswordSet time.Time `json:"-"`
 }
 
@@ -518,8 +517,7 @@ type KeyOptions struct {
 	ID        string // a new UUID; "": CreateLimitedKey makes one
 	ReadOnly  bool
 	ExpiresAt time.Time // zero: never
-	// Most limits the account's valid keys, else ErrTooManyKeys; 0 means no
-	// limit.
+	// Most limits the account's valid keys, else ErrTooManyKeys; 0: no limit.
 	Most int
 }
 

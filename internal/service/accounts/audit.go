@@ -38,8 +38,7 @@ func Operator() string {
 	return name
 }
 
-// Record writes an entry of the audit log, which sets the entry's time and
-// number.
+// Record writes an entry of the audit log, with the next number and the time.
 func (s *Store) Record(ctx context.Context, e AuditEntry) error {
 	_, err := s.db.Exec(ctx, "INSERT INTO audit (at, operator, action, subject, detail) VALUES ($1, $2, $3, $4, $5)",
 		db.Micros(s.clock()), e.Operator, e.Action, e.Subject, e.Detail)

@@ -26,8 +26,8 @@ const (
 	userDelay    = 250 * time.Millisecond
 	maxUserDelay = 5 * time.Second
 
-	// maxThrottled limits the entries of each counter; beyond it, some entry is
-	// dropped.
+	// maxThrottled limits the entries of each counter, which then drops some
+	// entry.
 	maxThrottled = 100_000
 )
 

@@ -19,15 +19,13 @@ import (
 const (
 	// MaxVoices is the largest number of voices of an account.
 	MaxVoices = 200
-	// MaxVectors is the largest number of recordings stored of a voice, and of
-	// denials.
+	// MaxVectors limits the stored recordings of a voice, and its denials.
 	MaxVectors = 20
 )
 
 // Errors of voices.
 var (
-	// ErrTooManyVoices is returned when the account has MaxVoices voices (HTTP
-	// 409).
+	// ErrTooManyVoices is returned if the account has MaxVoices voices (409).
 	ErrTooManyVoices = errors.New("too many voices")
 	// ErrNoVoice is returned when the voice does not exist (HTTP 404).
 	ErrNoVoice = errors.New("voice does not exist")

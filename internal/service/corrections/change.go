@@ -50,8 +50,7 @@ type Change struct {
 
 // Entry is a change in a task's log.
 type Entry struct {
-	// Version is 1 for the first change of a task and increases with every
-	// change.
+	// Version is 1 for a task's first change and increases with every change.
 	Version int64     `json:"version"`
 	Author  string    `json:"author"`
 	MadeAt  time.Time `json:"made_at"`

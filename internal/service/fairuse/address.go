@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Proxies are the networks with trusted X-Forwarded-For headers; nil trusts
-// none.
+// Proxies are the networks whose X-Forwarded-For is trusted; nil trusts none.
 type Proxies []netip.Prefix
 
 // ParseProxies parses networks ("10.0.0.0/8") and addresses ("::1").

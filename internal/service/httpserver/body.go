@@ -88,8 +88,7 @@ func limitedBody(w http.ResponseWriter, r *request, max int64) (io.Reader, error
 	return r.Body, nil
 }
 
-// jsonBody is limitedBody for a body of JSON; one without a type counts as
-// JSON.
+// jsonBody is limitedBody for JSON, which a missing type also means.
 func jsonBody(w http.ResponseWriter, r *request, max int64) (io.Reader, error) {
 	types := r.Header.Values("Content-Type")
 	if len(types) == 0 {

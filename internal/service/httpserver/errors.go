@@ -16,8 +16,7 @@ import (
 	"github.com/otograph/otograph/internal/system/db"
 )
 
-// Error codes of the service, sent as error_code next to error in every failed
-// response.
+// Error codes of the service, sent as error_code in every failed response.
 const (
 	codeInvalidRequest      = "invalid_request"
 	codeUnauthorized        = "unauthorized"

@@ -241,7 +241,7 @@ func (x *export) addTask(ctx context.Context, t tasks.Task) {
 	}
 }
 
-// safeName returns a file name without a path and without characters that Windows
+// safeName returns a file name without a path or characters that Windows
 // refuses.
 func safeName(name string) string {
 	name = strings.Map(func(c rune) rune {

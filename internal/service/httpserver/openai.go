@@ -74,8 +74,7 @@ func (e *apiError) openAI() openai.ErrorBody {
 // the upload becomes an ordinary task, and the response waits until it is done.
 func (s *Server) transcribe(w http.ResponseWriter, r *request) error { return s.listen(w, r, false) }
 
-// translation handles POST /audio/translations: a transcription with the text in
-// English.
+// translation handles POST /audio/translations: a transcription in English.
 func (s *Server) translation(w http.ResponseWriter, r *request) error { return s.listen(w, r, true) }
 
 func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error {
@@ -311,8 +310,7 @@ func (s *speechStream) end(result spec.Result) error {
 // maxReference limits the recording of a known speaker, in bytes.
 const maxReference = 8 << 20
 
-// formFiles holds the files of a form, stored for a task that is about to be
-// created.
+// formFiles holds the files of a form, stored for a task to be created.
 type formFiles struct {
 	server *Server
 	r      *request

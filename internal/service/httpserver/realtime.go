@@ -46,8 +46,7 @@ func (s *Server) getRealtime(w http.ResponseWriter, r *request) error {
 	return s.startRealtime(w, r, c.Session)
 }
 
-// startRealtime runs a session; session is the one that a client secret was
-// made for.
+// startRealtime runs a session; session is that of the client secret, if any.
 func (s *Server) startRealtime(w http.ResponseWriter, r *request, session json.RawMessage) error {
 	if err := s.admitLive(w, r); err != nil {
 		return err

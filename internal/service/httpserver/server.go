@@ -138,8 +138,7 @@ type Server struct {
 	drain         context.CancelFunc
 }
 
-// New returns a Server. It fails if a dependency is missing or the token key is
-// weak.
+// New returns a Server, unless a dependency is missing or the token key weak.
 func New(cfg Config) (*Server, error) {
 	if cfg.Tasks == nil || cfg.Accounts == nil || cfg.Money == nil || cfg.Erasure == nil || cfg.CheckURL == nil {
 		return nil, errors.New("httpserver: Config needs Tasks, Accounts, Money, Erasure and CheckURL")
@@ -343,8 +342,7 @@ func (s *Server) Handler() http.Handler {
 	}))))
 }
 
-// OpsHandler serves only /healthz, /readyz and /metrics, for a separate
-// address.
+// OpsHandler serves /healthz, /readyz and /metrics, for a separate address.
 func (s *Server) OpsHandler() http.Handler {
 	mux := http.NewServeMux()
 	s.opsRoutes(mux)

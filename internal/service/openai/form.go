@@ -420,8 +420,7 @@ func (f *Form) finish() error {
 	return nil
 }
 
-// chooseLanguage sets the language from the field language or the only entry of
-// the list.
+// chooseLanguage sets the language: the field's, or the only one of the list.
 func (f *Form) chooseLanguage() error {
 	switch given := f.Options.ASRLanguage; {
 	case given != nil && len(f.Languages) > 0:

@@ -64,8 +64,7 @@ func readReferences(from io.Reader, one func(io.Reader) error) error {
 	return err
 }
 
-// readReference passes on the n-th recording of a known speaker, counted from
-// 0.
+// readReference passes on the n-th recording (from 0) of a known speaker.
 func readReference(from io.Reader, n int, reference func(io.Reader) error) error {
 	text := bufio.NewReader(from)
 	head, err := text.Peek(len(jsonstream.DataURL))

@@ -152,8 +152,7 @@ func (q *Queue) Join(ctx context.Context, m Member, interval time.Duration, each
 	return stop, err == nil
 }
 
-// Leave removes a member without work, in the transaction that took its work
-// back.
+// Leave removes a member in the transaction that has taken back its work.
 func (q *Queue) Leave(ctx context.Context, tx *sql.Tx, id string) error {
 	return db.Do(ctx, tx, "DELETE FROM workers WHERE id = $1", id)
 }

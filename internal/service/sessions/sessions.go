@@ -25,7 +25,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// Config configures Sessions. Tasks, Socket, Process, Permit and Feed are
+// Config configures Sessions. Tasks, Socket, Process, Permit, Feed are
 // required.
 type Config struct {
 	Tasks   *tasks.Service
@@ -106,8 +106,7 @@ func (s *Sessions) Enter(ctx context.Context, account, key string) (_ context.Co
 	}
 }
 
-// permit returns a *doors.EndError if the account or key has no right to a
-// session.
+// permit returns a *doors.EndError for an account or key without the right.
 func (s *Sessions) permit(ctx context.Context, account, key string) error {
 	err := s.config.Permit(ctx, account, key)
 	if errors.Is(err, accounts.ErrUnauthorized) || errors.Is(err, accounts.ErrSuspended) {

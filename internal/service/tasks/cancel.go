@@ -112,8 +112,7 @@ func (s *core) cancel(ctx context.Context, account, id, message string, first fu
 	return t, err
 }
 
-// change runs do on a task, which it locks by its id, and returns the changed
-// task.
+// change runs do on a task, which it locks, and returns the changed task.
 func (s *core) change(ctx context.Context, what, id string, do func(tx *sql.Tx, r row) error) (t Task, err error) {
 	err = s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
 		r, err := s.lockNamed(ctx, tx, id)

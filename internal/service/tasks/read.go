@@ -147,8 +147,7 @@ func (s *Owners) All(ctx context.Context, account string) iter.Seq2[Task, error]
 	}
 }
 
-// charged returns the tasks that the rest of a statement selects, with their
-// charges.
+// charged returns the tasks that the rest of a statement selects, with charges.
 func (s *core) charged(ctx context.Context, where string, args db.Args) ([]Task, error) {
 	return db.Select(ctx, s.Config.DB.Read(), func(row db.Row, t *Task) (err error) {
 		var charged *billing.Money

@@ -86,8 +86,7 @@ func (h *Hook) Check() error {
 	return nil
 }
 
-// Detail describes a hook for the audit log, without the URL, which may contain
-// a secret.
+// Detail describes a hook for the audit log, without the URL: it may be secret.
 func (h *Hook) Detail() string {
 	return "events " + strings.Join(h.Events, " ") + ", budget " + h.Budget.Number()
 }

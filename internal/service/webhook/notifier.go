@@ -123,8 +123,7 @@ func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Deliv
 	return d, err
 }
 
-// deliver attempts a claimed callback and reports whether the outcome was
-// written.
+// deliver attempts a claimed callback and reports whether it wrote the outcome.
 func (n *Notifier) deliver(ctx context.Context, d *Delivery, f *deliveries) (written bool) {
 	o, log := n.outbox, n.outbox.config.Logger.With("callback", d.ID, "task", d.TaskID)
 	attempt, cancel := context.WithTimeout(ctx, n.config.Timeout)

@@ -131,8 +131,7 @@ func (f *Fetcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// claim claims a download, after handing back claims that the fetcher does not
-// know.
+// claim claims a download, after handing back claims unknown to the fetcher.
 func (f *Fetcher) claim(ctx context.Context) *fetching {
 	f.mu.Lock()
 	part := f.part // the resource whose failure ended a download; reported once

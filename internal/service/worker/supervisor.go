@@ -155,8 +155,7 @@ func (v *Supervisor) keep(ctx context.Context) {
 			log.ErrorContext(ctx, "worker process not started", "command", command[0], "error", err)
 		}
 		if err == nil {
-			// A child's claims must be handed back even while this process
-			// ends.
+			// A child's claims are handed back even while this process ends.
 			last, done := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 			err := backoff.Retry(last, tasks.Outage, func(ctx context.Context) error {
 				_, err := s.Reap(ctx, id, how, message)
@@ -292,8 +291,7 @@ type commandChoice struct {
 	until             time.Time     // end of the fallback command's time; in the past while the primary one runs
 }
 
-// begin returns the next command, and a context that ends with the command's
-// time.
+// begin returns the next command, and a context that ends with its time.
 func (t *commandChoice) begin(ctx context.Context, now time.Time) ([]string, context.Context, context.CancelFunc) {
 	if !now.Before(t.until) {
 		t.until = time.Time{}

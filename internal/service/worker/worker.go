@@ -259,8 +259,7 @@ func (w *Worker) attempt(ctx context.Context, c *tasks.Claim) error {
 	if err != nil {
 		return renamedError{err, path, c.AudioFilename}
 	}
-	// The result exists: neither the worker's end nor a time limit may discard
-	// it.
+	// Neither the worker's end nor a time limit may discard the result.
 	last, done := context.WithCancel(context.WithoutCancel(ctx))
 	defer done()
 	defer context.AfterFunc(ctx, func() {

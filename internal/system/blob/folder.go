@@ -73,8 +73,7 @@ func (u *fileUpload) Abort(context.Context) {
 	_ = os.Remove(u.Name())
 }
 
-// sync syncs the folder at path, and its parents up to the store's folder, to
-// disk.
+// sync syncs the folder at path, and its parents in the store, to disk.
 func (d folder) sync(path string) error {
 	for ; ; path = filepath.Dir(path) {
 		f, err := os.Open(path)

@@ -214,8 +214,7 @@ func stsEndpoint() string {
 	return cmp.Or(os.Getenv("AWS_ENDPOINT_URL_STS"), os.Getenv("AWS_ENDPOINT_URL"))
 }
 
-// assumedRole provides the credentials of a role that the source's identity
-// assumes.
+// assumedRole provides the credentials of a role that the identity assumes.
 type assumedRole struct {
 	credentials.Expiry
 	base    *credentials.Credentials

@@ -132,8 +132,7 @@ func (a *assembler) rule(r rule) {
 	*a = append(append(*a, jump(unix.BPF_JEQ, uint32(r.call), 0, uint8(len(body)))), body...)
 }
 
-// condition holds instructions that deny a call unless one of its arguments
-// fits.
+// condition holds instructions that deny a call unless an argument fits.
 type condition []unix.SockFilter
 
 // low is the position of the low 32 bits of an argument in seccomp_data.

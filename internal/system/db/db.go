@@ -252,8 +252,7 @@ func Redact(source string) string {
 	return secretPart.ReplaceAllString(source, "://xxxxx@")
 }
 
-// certain returns the parsed source if its only @ ends user and password, else
-// nil.
+// certain returns the parsed source if its only @ ends the password, else nil.
 func certain(source string) *url.URL {
 	u, err := url.Parse(source)
 	if err != nil || u.User == nil || strings.Count(source, "@") > 1 {

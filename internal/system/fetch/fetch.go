@@ -81,8 +81,7 @@ type Fetcher struct {
 	Log *slog.Logger
 	// Progress is called for each piece, in the caller's goroutine; may be nil.
 	Progress func(Progress)
-	// ByHand is the command that adds a file which was fetched elsewhere; ""
-	// for none.
+	// ByHand is the command that adds a file fetched elsewhere; "" for none.
 	ByHand string
 	// Stall is how long a connection may transfer nothing (0 means a minute).
 	Stall time.Duration

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// allowEntry is a rule of the operator; without a port it applies to every
-// port.
+// allowEntry is a rule of the operator, for every port if it has no port.
 type allowEntry struct {
 	prefix netip.Prefix // networks and addresses
 	host   string       // canonical name; if suffix is set, all names below it

@@ -295,8 +295,7 @@ func (c *Client) addrAllowed(a netip.Addr, port uint16) bool {
 	return c.allow.addr(a, port) || (Public(a) && standardPorts[port] && !slices.ContainsFunc(carried(a), own))
 }
 
-// denied reports whether the operator denied a, or the IPv4 address that a
-// embeds.
+// denied reports whether the operator denied a, or an IPv4 address in it.
 func (c *Client) denied(a netip.Addr, port uint16) bool {
 	return slices.ContainsFunc(carried(a), func(a netip.Addr) bool { return c.deny.addr(a, port) })
 }

@@ -47,8 +47,7 @@ func readJSON(path string, limit int64, into any) error {
 	return nil
 }
 
-// ReadText reads a file of at most limit bytes, with the errors of package
-// models.
+// ReadText reads a file of at most limit bytes, with package models' errors.
 func ReadText(path string, limit int64) ([]byte, error) {
 	f, size, err := openRegular(path)
 	if err != nil {

@@ -90,8 +90,7 @@ func Find(dir string) string {
 	return ""
 }
 
-// Holds reports whether a file is named like Whisper's weights or a part of
-// them.
+// Holds reports whether a file is named like Whisper's weights or a part.
 func Holds(path string) bool {
 	name := filepath.Base(path)
 	return name == modelBin || name == adapterWeights || name == shardIndex ||

@@ -191,8 +191,7 @@ func (c *config) complete(models Models) error {
 	}
 	set.Manual = c.detection == nil
 	if d := c.detection; d != nil {
-		// OpenAI waits for up to 8, 4 and 2 s while a sentence seems to
-		// continue.
+		// OpenAI waits up to 8, 4 and 2 s while a sentence seems to continue.
 		eager := map[string]float64{"": 800, "auto": 800, "low": 1500, "medium": 800, "high": 500}
 		ms, ok := eager[d.Eagerness]
 		switch {

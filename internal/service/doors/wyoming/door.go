@@ -38,7 +38,7 @@ func (d *Door) Begin() [][]byte { return nil }
 // pauses are the pauses, in seconds, that end a command, by vad_sensitivity.
 var pauses = map[string]float64{"relaxed": 1.25, "default": 0.7, "aggressive": 0.3}
 
-// Receive implements doors.Door. Sound comes as binary messages, other events as
+// Receive implements doors.Door. Sound comes in binary messages, all else in
 // texts.
 func (d *Door) Receive(text bool, data []byte) (actions []doors.Action, replies [][]byte, err error) {
 	switch {

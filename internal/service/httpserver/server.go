@@ -252,26 +252,14 @@ func (s *Server) routes(classes []byte) {
 	}
 	s.mux.Handle(b+"/", s.answer(b+"/", s.open(s.noSuchPath)))
 	s.mux.Handle(b, s.answer(b, s.open(s.noSuchPath)))
-	if s.cfg.Web != nil {
-		s.mux.Handle("/", s.cfg.Web)
-	} else {
-		s.mux.Handle("/", s.answer("/", s.noSuchPath))
-	}
-}
-
-func (s *Server) noSuchPath(_ http.ResponseWriter, r *request) error {
-	first, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, s.cfg.BasePath+"/"), "/")
-	switch {
-	case first == "live":
-		return notFound("unknown path: GPT-Live is a voice agent, which is not served; /realtime transcribes live")
-	case first == "realtime" && rest == "calls":
-		return notFound("unknown path: calls (WebRTC, SIP) are not served; /realtime is a WebSocket")
-	case first == "realtime":
-		return notFound("unknown path: the beta interface is not served; there are /realtime with session.type transcription, and /realtime/client_secrets")
-	case s.openAIPath(r.URL.Path):
-		return notFound("unknown path: of OpenAI's interface there are /audio/transcriptions, /audio/translations, /models and /realtime")
-	}
-	return notFound("unknown path")
+	outside := s.answer("/", s.noSuchPath)
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if s.cfg.Web != nil && s.meant(r.URL.Path) == "" {
+			s.cfg.Web.ServeHTTP(w, r)
+			return
+		}
+		outside.ServeHTTP(w, r)
+	})
 }
 
 // opsPaths are the paths of probes and metrics.
@@ -429,7 +417,7 @@ func (s *Server) answer(route string, h handler) http.Handler {
 				s.log.Error("answer broke off", "request", r.id, "error", failure.Error())
 				panic(http.ErrAbortHandler)
 			}
-			s.writeError(rec, failure, hr.URL.Path)
+			s.writeError(rec, failure, cmp.Or(s.meant(hr.URL.Path), hr.URL.Path))
 		}
 		took := time.Since(start)
 		s.cfg.Metrics.Request(route, hr.Method, rec.status, took)

@@ -208,12 +208,15 @@ func badFile(err error) *Error {
 func readField(part *multipart.Part, name string) (string, error) {
 	raw, err := io.ReadAll(io.LimitReader(jsonstream.Reader(part, Unreadable), maxFormField+1))
 	text := string(raw)
+	valid := utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 	switch {
 	case err != nil:
 		return "", err
+	case part.FileName() != "" && (len(raw) > maxFormField || !valid):
+		return "", badField(name, "is a file: the recording is expected in the field file")
 	case len(raw) > maxFormField:
 		return "", badField(name, "is longer than %d bytes", maxFormField)
-	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+	case !valid:
 		return "", badField(name, "not valid text")
 	}
 	return text, nil
@@ -345,7 +348,7 @@ func (f *Form) setDetector(member, text string) error {
 		}
 		return nil
 	case "threshold":
-		t, err := number(name, text, member+" as a number from 0 to 1")
+		t, err := number(name+"."+member, text, "a number from 0 to 1")
 		f.Options.VADThreshold = &t
 		return err
 	case "silence_duration_ms":
@@ -355,7 +358,7 @@ func (f *Form) setDetector(member, text string) error {
 	default:
 		return badField(name, "has no field %q; there are type, threshold, silence_duration_ms and prefix_padding_ms", spec.Shorten(member))
 	}
-	ms, err := number(name, text, member+" in milliseconds")
+	ms, err := number(name+"."+member, text, "a number of milliseconds")
 	if err != nil {
 		return err
 	}

@@ -92,11 +92,17 @@ func (c *config) update(session json.RawMessage, models Models) error {
 		Include  *[]string `json:"include"`
 		Otograph *Terms    `json:"otograph"`
 	}
-	if err := json.Unmarshal(session, &s); err != nil {
+	var beta map[string]any
+	if json.Unmarshal(session, &s) != nil || json.Unmarshal(session, &beta) != nil {
 		return wrongValue("session", "session: must be an object as OpenAI's interface describes it")
 	}
 	if s.Type != "" && s.Type != "transcription" {
 		return wrongValue("session.type", "session.type: conversations are not served, only transcription")
+	}
+	for _, name := range []string{"input_audio_format", "input_audio_transcription", "turn_detection"} {
+		if _, ok := beta[name]; ok { // ignored, it would leave a wrong format or language
+			return wrongValue("session."+name, "session.%s: is of the beta interface: use session.audio.input.%s", name, strings.TrimPrefix(name, "input_audio_"))
+		}
 	}
 	in := s.Audio.Input
 	if in.Noise != nil {

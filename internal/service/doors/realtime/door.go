@@ -111,7 +111,7 @@ func (d *Door) Receive(text bool, data []byte) (actions []doors.Action, replies 
 		Audio   *string         `json:"audio"`
 		Session json.RawMessage `json:"session"`
 	}
-	if err = json.Unmarshal(data, &m); err != nil || !text {
+	if err = json.Unmarshal(data, &m); err != nil || !text || m.Type == "" {
 		err = &Error{"invalid_json", "", "expected a JSON object with a type in a text message"}
 	} else {
 		switch m.Type {

@@ -77,10 +77,11 @@ type LiveStream interface {
 	Close() (*otograph.Result, error)
 }
 
-// liveBench plays recordings to sessions of one pipeline.
+// liveBench plays recordings to sessions of a system.
 type liveBench struct {
 	Config
-	pipeline *otograph.Pipeline
+	system   System
+	pipeline *otograph.Pipeline // of the first system
 	sounds   []*audio.PCM
 	offline  []*otograph.Result
 	seconds  float64 // of a session; 0 plays all recordings
@@ -88,30 +89,49 @@ type liveBench struct {
 }
 
 // Live plays recordings at their own speed to concurrent live sessions of the
-// first system, or of its Stream, and compares their texts and times with the
-// results of whole recordings. Each session plays all recordings, beginning
-// with another one, for at least the given seconds if they are not 0. Without
-// numbers of sessions it measures one session and searches for the largest
-// numbers that keep up.
-func Live(ctx context.Context, c Config, sessions []int, seconds float64) (_ *LiveReport, err error) {
+// first system and of those with a Stream, and compares their texts and times
+// with the first system's results of whole recordings. Each session plays all
+// recordings, beginning with another one, for at least the given seconds if they
+// are not 0. Without numbers of sessions it measures one session and searches
+// for the largest numbers that keep up. It passes each system's report to
+// report, and goes on with the next system after an error.
+func Live(ctx context.Context, c Config, sessions []int, seconds float64, report func(*LiveReport) error) (err error) {
 	items, remove, err := c.cutParts(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer remove()
 	c.Items = items
-	b := &liveBench{Config: c, seconds: seconds, report: LiveReport{System: c.Systems[0].Name, Machine: ThisMachine(), Recordings: len(items)}}
-	system := c.Systems[0]
-	if b.pipeline, err = otograph.Open(system.Set, otograph.Config{Cores: c.Cores, Device: c.Device, OptimizedWords: true, Cascade: new(0.0), Audio: c.Audio}); err != nil {
-		return nil, err
+	b := &liveBench{Config: c, system: c.Systems[0], seconds: seconds}
+	if b.pipeline, err = otograph.Open(b.system.Set, otograph.Config{Cores: c.Cores, Device: c.Device, OptimizedWords: true, Cascade: new(0.0), Audio: c.Audio}); err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	if err = b.prepare(ctx, system); err != nil {
-		return nil, err
+	if err = b.prepare(ctx); err != nil {
+		return err
 	}
+	for i, s := range c.Systems {
+		if i > 0 && s.Stream == nil {
+			return fmt.Errorf("%s: expected a Stream, found none: only the first system's models are measured", s.Name)
+		}
+		b.system, b.report = s, LiveReport{System: s.Name, Machine: ThisMachine(), Recordings: len(items)}
+		failed := b.measure(ctx, sessions)
+		if failed == nil {
+			done := b.report
+			failed = report(&done)
+		}
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", s.Name, failed))
+		}
+	}
+	return err
+}
+
+// measure completes the report of the system.
+func (b *liveBench) measure(ctx context.Context, sessions []int) error {
 	for _, n := range sessions {
-		if _, err = b.level(ctx, n); err != nil {
-			return nil, err
+		if _, err := b.level(ctx, n); err != nil {
+			return err
 		}
 	}
 	for i := 0; i < len(liveLimits) && len(sessions) == 0; i++ {
@@ -120,17 +140,17 @@ func Live(ctx context.Context, c Config, sessions []int, seconds float64) (_ *Li
 			return len(l.AfterStop) > 0 && l.AfterStop.percentiles()[1] <= liveLimits[i], err
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		b.report.Most = append(b.report.Most, most)
 	}
 	slices.SortFunc(b.report.Levels, func(a, b liveLevel) int { return a.Sessions - b.Sessions })
-	return &b.report, nil
+	return nil
 }
 
 // prepare decodes the recordings and transcribes them as a whole, which also
 // loads the models.
-func (b *liveBench) prepare(ctx context.Context, s System) error {
+func (b *liveBench) prepare(ctx context.Context) error {
 	for i, it := range b.Items {
 		b.announce(it.Name, "transcribe as a whole", i)
 		pcm, err := audio.Open(ctx, otograph.File(it.Path), b.Audio)
@@ -139,7 +159,7 @@ func (b *liveBench) prepare(ctx context.Context, s System) error {
 		}
 		b.sounds = append(b.sounds, pcm)
 		samples := audio.Raw(pcm.Samples(0, pcm.Len()), audio.SampleRate, 1)
-		res, err := b.pipeline.Run(ctx, samples, s.options(it))
+		res, err := b.pipeline.Run(ctx, samples, b.system.options(it))
 		if err != nil {
 			return fmt.Errorf("%s: %w", it.Name, err)
 		}
@@ -158,7 +178,7 @@ func (b *liveBench) close() (err error) {
 
 func (b *liveBench) announce(item, what string, done int) {
 	if b.Progress != nil {
-		b.Progress(Step{System: b.Systems[0].Name, Item: item, What: what, Done: float64(done), Total: float64(len(b.Items))})
+		b.Progress(Step{System: b.system.Name, Item: item, What: what, Done: float64(done), Total: float64(len(b.Items))})
 	}
 }
 
@@ -181,10 +201,10 @@ func (b *liveBench) level(ctx context.Context, n int) (liveLevel, error) {
 				if k == 0 {
 					b.announce(it.Name, fmt.Sprintf("%d at a time", n), i)
 				}
-				opt := b.Systems[0].options(it)
+				opt := b.system.options(it)
 				var s LiveStream
 				var err error
-				if stream := b.Systems[0].Stream; stream != nil {
+				if stream := b.system.Stream; stream != nil {
 					s, err = stream(inner, opt.ASRLanguage)
 				} else {
 					s, err = live.Open(inner, b.pipeline, live.Options{Options: opt})
@@ -206,7 +226,7 @@ func (b *liveBench) level(ctx context.Context, n int) (liveLevel, error) {
 		})
 	}
 	err := group.Wait()
-	if err != nil && n > 1 && b.Systems[0].Stream != nil && ctx.Err() == nil {
+	if err != nil && n > 1 && b.system.Stream != nil && ctx.Err() == nil {
 		b.report.Failures = append(b.report.Failures, fmt.Sprintf("%d sessions: %v", n, err))
 		return liveLevel{}, nil
 	}

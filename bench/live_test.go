@@ -3,7 +3,10 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,7 +17,10 @@ import (
 
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/files/mediafiles"
+	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/live"
+	"github.com/otograph/otograph/models/demo"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -148,7 +154,8 @@ func TestLiveOfAnother(t *testing.T) {
 			return s, nil
 		}
 		b := &liveBench{
-			Config:  Config{Items: []Item{{Name: "a", Text: new("yes")}}, Systems: []System{{Stream: stream}}},
+			Config:  Config{Items: []Item{{Name: "a", Text: new("yes")}}},
+			system:  System{Stream: stream},
 			sounds:  []*audio.PCM{audio.FromSamples(make([]float32, audio.SampleRate))},
 			offline: []*otograph.Result{spoken("yes")},
 		}
@@ -164,4 +171,42 @@ func TestLiveOfAnother(t *testing.T) {
 		_, err = b.level(t.Context(), 1)
 		assert.ErrorContains(t, err, "full")
 	})
+}
+
+// Live transcribes the whole recordings once, however many systems it measures,
+// and measures the next system after one that fails.
+func TestLivePreparesOnce(t *testing.T) {
+	if _, err := native.ONNXRuntime(); err != nil {
+		t.Skip(err)
+	}
+	t.Parallel()
+	const size = audio.SampleRate / 5 // bytes of 100 ms
+	file := filepath.Join(t.TempDir(), "a.wav")
+	require.NoError(t, os.WriteFile(file, append(mediafiles.WAVHeader(audio.SampleRate, size), make([]byte, size)...), 0o600))
+	says := func(context.Context, *string) (LiveStream, error) {
+		s := &echo{events: make(chan live.Event)}
+		s.after = []live.Event{{Kind: spec.LiveSpeechStopped, End: 0.1}, {Kind: spec.LiveFinal, End: 0.1, Text: "yes", Segments: []spec.Segment{{Text: "yes"}}}}
+		return s, nil
+	}
+	refuses := func(context.Context, *string) (LiveStream, error) { return nil, errors.New("no") }
+	whole := 0
+	var measured []string
+	err := Live(t.Context(), Config{
+		Items: []Item{{Name: "a", Path: file, Text: new("yes")}},
+		Systems: []System{
+			{Name: "first", Set: demo.Models(), Stream: says, Options: otograph.Options{EnableDiarize: new(false), EnableAudioEvents: new(false)}},
+			{Name: "second", Stream: refuses}, {Name: "third", Stream: says},
+		},
+		Progress: func(s Step) {
+			if s.What == "transcribe as a whole" {
+				whole++
+			}
+		},
+	}, []int{1}, 0, func(r *LiveReport) error {
+		measured = append(measured, fmt.Sprint(r.System, len(r.Levels)))
+		return nil
+	})
+	assert.EqualError(t, err, "second: no")
+	assert.Equal(t, []string{"first1", "third1"}, measured)
+	assert.Equal(t, 1, whole)
 }

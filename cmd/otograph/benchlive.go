@@ -64,21 +64,14 @@ func (c *benchLiveCmd) Run(ctx context.Context) error {
 		}
 		systems = append(systems, s)
 	}
-	var failed error
-	for _, s := range systems {
-		line := newStatusLine(os.Stderr, c.Quiet)
-		config := bench.Config{Items: items, Systems: []bench.System{s}, Cores: c.Cores, Device: string(c.Device), Progress: benchProgress(line)}
-		r, err := bench.Live(ctx, config, c.Sessions, c.Seconds)
+	line := newStatusLine(os.Stderr, c.Quiet)
+	defer line.clear()
+	config := bench.Config{Items: items, Systems: systems, Cores: c.Cores, Device: string(c.Device), Progress: benchProgress(line)}
+	return bench.Live(ctx, config, c.Sessions, c.Seconds, func(r *bench.LiveReport) error {
 		line.clear()
-		switch {
-		case err != nil:
-			err = fmt.Errorf("%s: %w", s.Name, err)
-		case c.Format == "json":
-			err = lineEncoder().Encode(r)
-		default:
-			err = r.WriteTable(os.Stdout)
+		if c.Format == "json" {
+			return lineEncoder().Encode(r)
 		}
-		failed = errors.Join(failed, err)
-	}
-	return failed
+		return r.WriteTable(os.Stdout)
+	})
 }

@@ -2,13 +2,21 @@ package httpapi
 
 import (
 	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
 	"html/template"
-	"os"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
+
+//go:embed docs.html
+var docsHTML string
+
+//go:embed docs.css
+var docsCSS string
 
 // docsEndpoint is a method of a path.
 type docsEndpoint struct {
@@ -22,20 +30,17 @@ type docsField struct {
 }
 
 // renderDocs renders the page of the document, without scripts and without
-// requests to third parties. The document's YAML nodes keep the order of paths,
-// responses and fields.
-func renderDocs(doc *yaml.Node) ([]byte, error) {
+// requests to third parties, and its Content-Security-Policy; base is the prefix
+// of the paths. The document's YAML nodes keep the order of paths, responses and
+// fields.
+func renderDocs(doc *yaml.Node, base string) (html []byte, policy string, err error) {
 	d := docs{root: doc}
-	css, err := os.ReadFile("testdata/docs.css")
-	if err != nil {
-		return nil, err
-	}
-	t, err := template.New("docs.html.tmpl").Funcs(template.FuncMap{
+	t, err := template.New("docs").Funcs(template.FuncMap{
 		"prose": prose, "text": text, "child": child, "pairs": pairs, "resolve": d.resolve,
 		"typed": d.typed, "typeOf": d.typeOf, "fields": d.fields, "parameters": d.parameters,
-	}).ParseFiles("testdata/docs.html.tmpl")
+	}).Parse(docsHTML)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var buf bytes.Buffer
 	err = t.Execute(&buf, struct {
@@ -43,8 +48,9 @@ func renderDocs(doc *yaml.Node) ([]byte, error) {
 		Base      string
 		CSS       template.CSS
 		Endpoints []docsEndpoint
-	}{doc, base, template.CSS(css), d.endpoints()})
-	return buf.Bytes(), err
+	}{doc, base, template.CSS(docsCSS), d.endpoints()})
+	sum := sha256.Sum256([]byte(docsCSS))
+	return buf.Bytes(), "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", err
 }
 
 // prose escapes a text and formats text in backquotes as code.
@@ -85,18 +91,23 @@ func (d docs) endpoints() (list []docsEndpoint) {
 	return list
 }
 
-// parameters returns the parameters of an endpoint.
 func (d docs) parameters(e docsEndpoint) (list []docsField) {
+	for _, p := range d.parameterNodes(e) {
+		list = append(list, docsField{
+			Name: text(p, "name"), Type: d.typeOf(child(p, "schema")) + " in " + text(p, "in"),
+			Required: text(p, "required") == "true", Default: text(child(p, "schema"), "default"), Description: text(p, "description"),
+		})
+	}
+	return list
+}
+
+// parameterNodes returns the parameters of an endpoint.
+func (d docs) parameterNodes(e docsEndpoint) (list []*yaml.Node) {
 	for _, from := range []*yaml.Node{child(e.Item, "parameters"), child(e.Op, "parameters")} {
-		if from == nil {
-			continue
-		}
-		for _, p := range from.Content {
-			p = d.resolve(p)
-			list = append(list, docsField{
-				Name: text(p, "name"), Type: d.typeOf(child(p, "schema")) + " in " + text(p, "in"),
-				Required: text(p, "required") == "true", Default: text(child(p, "schema"), "default"), Description: text(p, "description"),
-			})
+		if from != nil {
+			for _, p := range from.Content {
+				list = append(list, d.resolve(p))
+			}
 		}
 	}
 	return list

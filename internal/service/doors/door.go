@@ -33,6 +33,15 @@ type Format struct {
 	Opus     string `json:"-"` // "", or "packets", one a message, or a "stream", Ogg or WebM, which Unpack decodes
 }
 
+// UsualRate returns the sample rate of an encoding where a client states none,
+// in Hz: G.711's, else 16 kHz.
+func UsualRate(encoding string) float64 {
+	if encoding == "mulaw" || encoding == "alaw" {
+		return 8000
+	}
+	return 16000
+}
+
 // Frame returns the number of bytes of one sample of all channels.
 func (f Format) Frame() int {
 	width := map[string]int{"s16le": 2, "f32le": 4}[f.Encoding]

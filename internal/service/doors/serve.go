@@ -278,7 +278,7 @@ func (r *runner) watch(ctx context.Context) {
 			r.end(Idle, fmt.Sprintf("you have sent nothing for %s", r.limits.Idle))
 			return
 		}
-		limit, cancel := context.WithTimeout(ctx, r.limits.Ping)
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.limits.Ping) // a ping that is canceled cuts the connection
 		err := r.conn.Ping(limit)
 		cancel()
 		if misses++; err == nil || r.waiting.Load() {

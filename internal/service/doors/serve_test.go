@@ -21,6 +21,7 @@ type pipe struct {
 	in     chan string // of the client
 	out    chan string // to the client
 	mute   bool        // answers no ping
+	cut    bool        // a ping was canceled, which cuts a WebSocket
 	code   int
 	reason string
 }
@@ -51,6 +52,7 @@ func (p *pipe) Write(ctx context.Context, data []byte) error {
 func (p *pipe) Ping(ctx context.Context) error {
 	if p.mute {
 		<-ctx.Done()
+		p.cut = errors.Is(ctx.Err(), context.Canceled)
 		return ctx.Err()
 	}
 	return nil
@@ -193,11 +195,15 @@ func TestEnds(t *testing.T) {
 		want    Reason
 		code    int
 	}{
-		"gone":      {do: func(p *pipe, _ *script, _ context.CancelCauseFunc) { close(p.in) }, want: Gone, code: 1000},
-		"invalid":   {do: func(p *pipe, _ *script, _ context.CancelCauseFunc) { p.in <- "what" }, want: Invalid, code: 1008},
-		"fault":     {do: func(_ *pipe, s *script, _ context.CancelCauseFunc) { s.failed <- errors.New("secret") }, want: Fault, code: 1011},
-		"unpaid":    {do: func(_ *pipe, s *script, _ context.CancelCauseFunc) { s.failed <- &EndError{Unpaid, "no money"} }, want: Unpaid, code: 1008},
-		"draining":  {do: func(_ *pipe, _ *script, c context.CancelCauseFunc) { c(&EndError{Draining, "stops"}) }, want: Draining, code: 1012},
+		"gone":     {do: func(p *pipe, _ *script, _ context.CancelCauseFunc) { close(p.in) }, want: Gone, code: 1000},
+		"invalid":  {do: func(p *pipe, _ *script, _ context.CancelCauseFunc) { p.in <- "what" }, want: Invalid, code: 1008},
+		"fault":    {do: func(_ *pipe, s *script, _ context.CancelCauseFunc) { s.failed <- errors.New("secret") }, want: Fault, code: 1011},
+		"unpaid":   {do: func(_ *pipe, s *script, _ context.CancelCauseFunc) { s.failed <- &EndError{Unpaid, "no money"} }, want: Unpaid, code: 1008},
+		"draining": {do: func(_ *pipe, _ *script, c context.CancelCauseFunc) { c(&EndError{Draining, "stops"}) }, want: Draining, code: 1012},
+		"draining, in a ping": {do: func(_ *pipe, _ *script, c context.CancelCauseFunc) {
+			time.Sleep(20*time.Second + ms)
+			c(&EndError{Draining, "stops"})
+		}, mute: true, want: Draining, code: 1012},
 		"full":      {refused: &EndError{Full, "full"}, want: Full, code: 1013},
 		"idle":      {do: func(*pipe, *script, context.CancelCauseFunc) { time.Sleep(20 * time.Minute) }, want: Idle, code: 1001},
 		"no answer": {do: func(*pipe, *script, context.CancelCauseFunc) {}, mute: true, want: Gone, code: 1000},
@@ -249,6 +255,7 @@ func TestEnds(t *testing.T) {
 				e := end()
 				assert.Equal(t, test.want, e.Reason)
 				assert.Equal(t, test.code, p.code)
+				assert.False(t, p.cut)
 				assert.NotContains(t, p.reason, "secret")
 				if test.refused == nil {
 					assert.Equal(t, 1, s.closed)

@@ -44,7 +44,7 @@ func New(values url.Values, id string, longest time.Duration) (*Live, doors.Sett
 		values.Set("language_code", "en")
 	}
 	err := l.change(values.Get)
-	l.set.Format = doors.Format{Encoding: encoding, Rate: int(doors.Number("sample_rate", values.Get("sample_rate"), 16000, 8000, 96000, &err)), Channels: 1}
+	l.set.Format = doors.Format{Encoding: encoding, Rate: int(doors.Number("sample_rate", values.Get("sample_rate"), doors.UsualRate(encoding), 8000, 96000, &err)), Channels: 1}
 	return l, l.set, err
 }
 

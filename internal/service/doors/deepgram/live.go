@@ -16,7 +16,8 @@ var encodings = map[string]string{"linear16": "s16le", "linear32": "f32le", "mul
 // settings returns the terms of a session, without its pauses.
 func (q *Query) settings() (s doors.Settings, err error) {
 	s = doors.Settings{Options: q.Options, Extras: q.Extras, Revisable: true}
-	s.Format = doors.Format{Encoding: encodings[q.values.Get("encoding")], Rate: int(q.number("sample_rate", 16000, 8000, 96000, &err)), Channels: int(q.number("channels", 1, 1, 8, &err))}
+	encoding := encodings[q.values.Get("encoding")]
+	s.Format = doors.Format{Encoding: encoding, Rate: int(q.number("sample_rate", doors.UsualRate(encoding), 8000, 96000, &err)), Channels: int(q.number("channels", 1, 1, 8, &err))}
 	switch name := s.Format.Encoding; name {
 	case "packets", "stream":
 		s.Format = doors.Format{Encoding: "f32le", Rate: 48000, Channels: 1, Opus: name}

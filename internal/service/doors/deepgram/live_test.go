@@ -37,6 +37,9 @@ func TestLiveSettings(t *testing.T) {
 	assert.Equal(t, []any{true, 1.2}, []any{*set.Options.Optimize, set.Silence})
 	_, set = live(t, "model=ggml-small&endpointing=false")
 	assert.Equal(t, []any{"ggml-small", 0.0}, []any{set.Extras.Model, set.Silence})
+	_, set, err := NewLive(url.Values{"encoding": {"mulaw"}}, "id") // the rate of telephones
+	require.NoError(t, err)
+	assert.Equal(t, doors.Format{Encoding: "mulaw", Rate: 8000, Channels: 1}, set.Format)
 	for encoding, packing := range map[string]string{"opus": "packets", "ogg-opus": "stream", "": "stream"} {
 		_, set, err := NewLive(url.Values{"encoding": {encoding}, "sample_rate": {"16000"}}, "id")
 		require.NoError(t, err)

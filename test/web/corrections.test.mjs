@@ -121,6 +121,19 @@ test('by mouse: split at the cursor, given to another speaker, joined, undone', 
   assert.deepEqual(page.wrong, []);
 });
 
+test('a text that is being typed is kept when the reader goes to another page', async () => {
+  await edit(0);
+  await page.getByRole('textbox', { name: /^Correct the text at/ }).fill('Typed, not finished');
+  await page.goBack();
+  await page.getByRole('heading', { name: 'New transcript' }).waitFor();
+  await eventually(async () =>
+    assert.equal((await s.ask(`/tasks/${task.id}/result`)).segments[0].text, 'Typed, not finished'),
+  );
+  await page.goForward();
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await eventually(async () => assert.deepEqual((await s.ask(`/tasks/${task.id}/result`)).segments, first.segments));
+});
+
 test('by keyboard: the sentence that has the focus', async () => {
   const i = first.segments.findIndex((x) => x.text.split(' ').length >= 4),
     word = inner(first.segments[i].text);

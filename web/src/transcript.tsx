@@ -364,6 +364,9 @@ function Editor({ s, last, caret, speakers, names, change, onDone }: EditorProps
     over.current = true;
     onDone({ text: (keep && textOf(field.current!.value)) || undefined, then, typed });
   };
+  const leave = useRef(end);
+  leave.current = end;
+  useLayoutEffect(() => () => leave.current(false), []); // the reader has left the page, or scrolled on
   const split = () => {
     const { value, selectionStart } = field.current!,
       before = value.slice(0, selectionStart).replace(/\s+/g, ' ').trimStart(),

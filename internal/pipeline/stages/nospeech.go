@@ -28,9 +28,10 @@ func discard(s *Speech, t *asr.Transcript, abilities asr.Abilities, threshold fl
 }
 
 // A recording counts as one without speech if its segments last at most
-// noSpeechSeconds seconds together and if, in each of them, the detector's
-// probability of silence is above noSpeechSilence and the confidence below
-// noSpeechConfidence (docs/measurements/speech-detection.md).
+// noSpeechSeconds seconds together and if, for each of them, the detector's
+// probability of silence is above noSpeechSilence in all of the speech that it
+// touches, and the confidence below noSpeechConfidence
+// (docs/measurements/speech-detection.md).
 // The mean probability of the tokens, below noSpeechTokens, replaces a
 // confidence that is not calibrated.
 const (
@@ -48,13 +49,10 @@ const (
 func reject(s *Speech, t *asr.Transcript) {
 	length := 0.0
 	for _, segment := range t.Segments {
-		silent, known := s.Silence(segment.Start, segment.End)
+		silent, known := s.silenceAround(segment)
 		sure := segment.Confidence != nil && *segment.Confidence >= noSpeechConfidence ||
 			segment.Confidence == nil && math.Exp(segment.AvgLogProb) >= noSpeechTokens
-		if !known || silent <= noSpeechSilence || sure {
-			return
-		}
-		if length += segment.End - segment.Start; length > noSpeechSeconds {
+		if length += segment.End - segment.Start; !known || silent <= noSpeechSilence || sure || length > noSpeechSeconds {
 			return
 		}
 	}
@@ -68,16 +66,21 @@ func reject(s *Speech, t *asr.Transcript) {
 // of silence is above noSpeechSilence during all of the spot.
 const spotPause = 2.0
 
-// spot reports whether a segment lies in a spot of noise, unless the text after
-// it shows that its sentence ends there.
-func (s *Speech) spot(segment asr.Segment, next string) bool {
+// silenceAround returns Silence of a segment and the speech that it touches.
+func (s *Speech) silenceAround(segment asr.Segment) (p float64, ok bool) {
 	from, to := segment.Start, segment.End
 	for _, span := range s.Spans {
 		if start, end := span.Seconds(); start < segment.End && segment.Start < end {
 			from, to = min(from, start), max(to, end)
 		}
 	}
-	silent, known := s.Silence(from, to)
+	return s.Silence(from, to)
+}
+
+// spot reports whether a segment lies in a spot of noise, unless the text after
+// it shows that its sentence ends there.
+func (s *Speech) spot(segment asr.Segment, next string) bool {
+	silent, known := s.silenceAround(segment)
 	return known && silent > noSpeechSilence && segment.End-segment.Start <= noSpeechSeconds && !decode.EndsSentence(segment.Text, next)
 }
 

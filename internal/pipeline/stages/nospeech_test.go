@@ -58,12 +58,13 @@ func TestRejectTextWithoutSpeech(t *testing.T) {
 	for i := range probs {
 		probs[i] = []float32{1, 0.6, 0.1, 0.1}[i/31]
 	}
-	heard := &Speech{Probabilities: coarse(probs)}
+	heard := &Speech{Probabilities: coarse(probs), Spans: []audio.Span{{Start: audio.SampleRate * 92 / 100, End: audio.SampleRate * 23 / 10}}}
 	for _, test := range []struct {
 		name     string
 		segments []asr.Segment
 		left     int
 	}{
+		{"in the clearest part of a spot", []asr.Segment{sentence(0.93, 0.99, "a", 0.3)}, 0},
 		{"no text", nil, 0},
 		{"unsure of all", []asr.Segment{sentence(1, 1.9, "a", 0.6), sentence(2, 2.9, "b", 0.3)}, 0},
 		{"long", []asr.Segment{sentence(1, 1.9, "a", 0.6), sentence(2, 3.2, "b", 0.3)}, 2},

@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
@@ -283,7 +285,7 @@ func (r *repair) fill(p *patch) {
 	words, _, covered, ended := readText(r.e.cpu, p.window, a)
 	first, _ := p.window.Speech[0].Seconds()
 	for i := range words {
-		words[i].Language = p.language
+		words[i].Language, words[i].NoSpeechProb = p.language, p.noSpeech
 	}
 	for _, b := range p.stretches {
 		if ended && covered >= first+0.5 && b.end-max(covered, b.start) >= restSeconds+restSlack {
@@ -294,15 +296,47 @@ func (r *repair) fill(p *patch) {
 			r.open = append(r.open, next)
 			b.end = next.start
 		}
-		text := within(words, b.start, b.end)
+		all := r.results[b.window].words
+		text := unwritten(within(words, b.start, b.end), all[:b.before], all[b.before:])
 		if !decode.Fills(text, b.seconds()) || meanLogProb(text) < minLogProb {
 			continue
 		}
-		for i := range text {
-			text[i].NoSpeechProb = p.noSpeech
-		}
 		r.found = append(r.found, mended{b, text})
 	}
+}
+
+// unwritten returns the words of a stretch inside a clause without those that
+// the clause has after it, and then without those that it has before it: they
+// were misplaced, not left out.
+func unwritten(words, before, after []decode.Word) []decode.Word {
+	if k := len(before) - 1; k < 0 || strings.TrimRightFunc(before[k].Text, unicode.IsPunct) != before[k].Text {
+		return words
+	}
+	for n := min(len(words), len(after)); n > 0; n-- {
+		if rest := words[:len(words)-n]; repeats(words[len(rest):], after[:n]) {
+			for n := min(len(rest), len(before)); n > 0; n-- {
+				if repeats(rest[:n], before[len(before)-n:]) {
+					return rest[n:]
+				}
+			}
+			return rest
+		}
+	}
+	return words
+}
+
+// repeats reports whether words equal their neighbors, which get the times of
+// the words if these last longer.
+func repeats(words, neighbors []decode.Word) bool {
+	if !slices.EqualFunc(words, neighbors, func(a, b decode.Word) bool { return slices.Equal(lettersOf(a.Text), lettersOf(b.Text)) }) {
+		return false
+	}
+	if n := len(words) - 1; words[n].End-words[0].Start > neighbors[n].End-neighbors[0].Start {
+		for i, w := range words {
+			neighbors[i].Start, neighbors[i].End = w.Start, w.End
+		}
+	}
+	return true
 }
 
 // within returns the words whose middle lies between two times.
@@ -334,7 +368,6 @@ func (r *repair) insert() {
 		return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(b.before, a.before), cmp.Compare(b.start, a.start))
 	})
 	for _, f := range r.found { // from last to first, so that indexes stay valid
-		words := &r.results[f.window].words
-		*words = slices.Insert(*words, f.before, f.words...)
+		r.results[f.window].words = slices.Insert(r.results[f.window].words, f.before, f.words...)
 	}
 }

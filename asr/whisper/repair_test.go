@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/engine/decode"
 )
 
 // far puts the same speech, in seconds, into each of n windows of 30 s.
@@ -46,6 +48,40 @@ func TestRepairPacksStretchesTogether(t *testing.T) {
 	assert.Equal(t, 12, s.EncoderPasses, "three during the first pass, and one with two stretches of 2.2 s")
 	assert.Equal(t, 5, s.Skipped)
 	assert.Equal(t, 3, s.Untried)
+}
+
+// TestUnwritten: words of a stretch inside a clause with which the clause continues
+// are the same words; between clauses, people say things again.
+func TestUnwritten(t *testing.T) {
+	words := func(text string, at, length float64) (list []decode.Word) {
+		for _, w := range strings.Fields(text) {
+			list = append(list, decode.Word{Word: asr.Word{Text: " " + w, Start: at, End: at + length}})
+			at += length
+		}
+		return list
+	}
+	for _, c := range []struct {
+		before, stretch, after, left string
+		start                        float64 // of the text after the stretch
+	}{
+		{"is coming on, a", "A light.", "light on the dashboard", "", 2.3},
+		{"Give", "Ah, give me a second.", "Me a second. Let", "Ah, give", 5},
+		{"we offer with", "the red", "car", "the red", 5},
+		{"the number is eight,", "eight three", "three four", "eight three", 5},
+		{"of effort and stuff", "duplication of effort and stuff.", "", "duplication of effort and stuff.", 5},
+		{"", "Yes", "Yes", "Yes", 5},
+	} {
+		length := 0.3
+		if c.start < 5 {
+			length = 0.1
+		}
+		after := words(c.after, 5, length)
+		got := unwritten(words(c.stretch, 2, 0.3), words(c.before, 0, 0.3), after)
+		assert.Equal(t, words(c.left, 2, 0.3), slices.Concat(got), c.stretch)
+		if len(after) > 0 {
+			assert.InDelta(t, c.start, after[0].Start, 1e-9, c.stretch)
+		}
+	}
 }
 
 func TestRisingTemperaturesShareOnePass(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/diarize"
@@ -25,7 +27,7 @@ func assignSpeakers(segments []asr.Segment, turns []diarize.Turn) []spokenSegmen
 	out := make([]spokenSegment, 0, len(segments))
 	for i, s := range segments {
 		switch n := len(out); {
-		case n > 0 && s.End-s.Start < sliver && !decode.EndsSentence(segments[i-1].Text, s.Text):
+		case n > 0 && (s.End-s.Start < sliver || continues(segments[i-1], s)) && !decode.EndsSentence(segments[i-1].Text, s.Text):
 			out = append(out, spokenSegment{s, out[n-1].speaker})
 		case len(s.Words) == 0:
 			out = append(out, spokenSegment{s, index.speaker(s.Start, s.End)})
@@ -45,15 +47,23 @@ const (
 	// sliver is the least length of a segment inside a sentence that may have
 	// another speaker than the text before it.
 	sliver = 0.1
+	// samePause is the greatest pause before such a segment of one word.
+	samePause = 1.5
 )
+
+// continues reports whether a segment is one word in lower case that follows the
+// text before it closely: a part of its clause that is too short to tell a voice.
+func continues(before, s asr.Segment) bool {
+	first, _ := utf8.DecodeRuneInString(s.Text)
+	return len(s.Words) == 1 && unicode.IsLower(first) && s.Start-before.End < samePause
+}
 
 func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
 	speakers := make([]int, len(s.Words))
 	for i, w := range s.Words {
 		speakers[i] = index.speaker(w.Start, w.End)
 	}
-	whole := index.speaker(s.Start, s.End)
-	smooth(speakers, s.Words, whole)
+	smooth(speakers, s.Words, index.speaker(s.Start, s.End))
 	var out []spokenSegment
 	for from := 0; from < len(speakers); {
 		to := runEnd(speakers, from)
@@ -62,12 +72,11 @@ func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
 			part.Words = s.Words[from:to]
 			part.Tokens = tokensOf(s, from, to)
 			part.Text = joinWords(s, from, to)
-			part.Start, part.End = s.Words[from].Start, s.Words[to-1].End
-			if from == 0 {
-				part.Start = s.Start
+			if from > 0 {
+				part.Start = s.Words[from].Start
 			}
-			if to == len(s.Words) {
-				part.End = s.End
+			if to < len(s.Words) {
+				part.End = s.Words[to-1].End
 			}
 		}
 		out = append(out, spokenSegment{part, speakers[from]})
@@ -77,18 +86,16 @@ func splitBySpeaker(s asr.Segment, index *turnIndex) []spokenSegment {
 }
 
 func tokensOf(s asr.Segment, from, to int) []int32 {
-	first, n := 0, 0
+	first, last := 0, 0
 	for i, w := range s.Words[:to] {
-		if i < from {
-			first += w.Tokens
-		} else {
-			n += w.Tokens
+		if last += w.Tokens; i < from {
+			first = last
 		}
 	}
-	if first+n > len(s.Tokens) {
+	if last > len(s.Tokens) {
 		return nil
 	}
-	return s.Tokens[first : first+n]
+	return s.Tokens[first:last]
 }
 
 // smooth assigns runs shorter than minSplitWords or minSplitSeconds, unless
@@ -161,21 +168,16 @@ func joinWords(s asr.Segment, from, to int) string {
 
 // turnIndex finds the turns that overlap a stretch of time.
 type turnIndex struct {
-	turns   []diarize.Turn // by start
-	reaches []float64      // the latest end among the turns up to this index; never decreases
-	cover   []float64      // scratch, by speaker
+	turns  []diarize.Turn // by start
+	latest []diarize.Turn // the turn with the latest end up to this index
 }
 
 func newTurnIndex(turns []diarize.Turn) *turnIndex {
-	x := &turnIndex{turns: slices.Clone(turns), reaches: make([]float64, len(turns))}
+	x := &turnIndex{turns: slices.Clone(turns), latest: make([]diarize.Turn, len(turns))}
 	slices.SortStableFunc(x.turns, func(a, b diarize.Turn) int { return cmp.Compare(a.Start, b.Start) })
 	for i, t := range x.turns {
-		x.reaches[i] = t.End
-		if i > 0 {
-			x.reaches[i] = max(t.End, x.reaches[i-1])
-		}
-		for len(x.cover) <= t.Speaker {
-			x.cover = append(x.cover, 0)
+		if x.latest[i] = t; i > 0 && x.latest[i-1].End >= t.End {
+			x.latest[i] = x.latest[i-1]
 		}
 	}
 	return x
@@ -184,39 +186,30 @@ func newTurnIndex(turns []diarize.Turn) *turnIndex {
 // speaker returns the speaker who covers most of start … end (of two, the
 // earlier one), otherwise the speaker of the nearest turn, otherwise 0.
 func (x *turnIndex) speaker(start, end float64) int {
-	first := sort.Search(len(x.turns), func(i int) bool { return x.reaches[i] > start })
-	best, most := -1, 0.0
-	last := first
+	first := sort.Search(len(x.turns), func(i int) bool { return x.latest[i].End > start })
+	best, most, last := -1, 0.0, first
+	cover := map[int]float64{} // by speaker
 	for ; last < len(x.turns) && x.turns[last].Start < end; last++ {
-		x.cover[x.turns[last].Speaker] = 0
+		t := x.turns[last]
+		cover[t.Speaker] += max(0, min(end, t.End)-max(start, t.Start))
 	}
 	for _, t := range x.turns[first:last] {
-		x.cover[t.Speaker] += max(0, min(end, t.End)-max(start, t.Start))
-	}
-	for _, t := range x.turns[first:last] {
-		if c := x.cover[t.Speaker]; c > most+1e-9 {
+		if c := cover[t.Speaker]; c > most+1e-9 {
 			best, most = t.Speaker, c
 		}
 	}
 	if best >= 0 {
 		return best
 	}
-	// No turn overlaps the stretch: the previous turn ends at reaches[first-1],
-	// the next one begins at last.
+	// No turn overlaps the stretch: the one before it is latest[first-1], the
+	// next one begins at last.
 	switch {
-	case first == 0 && last >= len(x.turns):
-		return 0
+	case last < len(x.turns) && (first == 0 || x.turns[last].Start-end < start-x.latest[first-1].End):
+		return x.turns[last].Speaker
 	case first == 0:
-		return x.turns[last].Speaker
+		return 0
 	}
-	before := x.turns[first-1]
-	for i := first - 1; i >= 0 && x.reaches[i] == x.reaches[first-1]; i-- {
-		before = x.turns[i] // the turn with the latest end
-	}
-	if last < len(x.turns) && x.turns[last].Start-end < start-before.End {
-		return x.turns[last].Speaker
-	}
-	return before.Speaker
+	return x.latest[first-1].Speaker
 }
 
 // crowd holds the stretches in which several speakers talk, by time.

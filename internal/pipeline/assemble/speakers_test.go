@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -87,6 +88,33 @@ func TestSliversKeepTheSpeaker(t *testing.T) {
 		rest := asr.Segment{Start: 3.5, End: 3.52, Text: "That.", Words: []asr.Word{{Text: "That.", Start: 3.5, End: 3.52}}}
 		got := assignSpeakers([]asr.Segment{{Start: 0.5, End: 1.9, Text: text}, rest}, turns)
 		assert.Equal(t, want, got[1].speaker, text)
+	}
+}
+
+// TestOneWordKeepsTheSpeaker: one word in lower case after a pause inside a clause
+// belongs to the speaker before it; an answer does not.
+func TestOneWordKeepsTheSpeaker(t *testing.T) {
+	turns := []diarize.Turn{{Start: 0, End: 2, Speaker: 0}, {Start: 2.9, End: 6, Speaker: 1}}
+	at := func(start, end float64, text string) asr.Segment {
+		s := asr.Segment{Start: start, End: end, Text: text}
+		for _, w := range strings.Fields(text) {
+			s.Words = append(s.Words, asr.Word{Text: w, Start: start, End: end})
+		}
+		return s
+	}
+	for _, c := range []struct {
+		before string
+		next   asr.Segment
+		want   int
+	}{
+		{"we offer with", at(3, 3.8, "the"), 0},
+		{"we offer with", at(3, 3.8, "Right."), 1},
+		{"we offer with", at(3, 3.8, "the car."), 1},
+		{"we offer it.", at(3, 3.8, "Right."), 1},
+		{"we offer with", at(3.6, 3.9, "the"), 1},
+	} {
+		got := assignSpeakers([]asr.Segment{at(0.5, 2, c.before), c.next}, turns)
+		assert.Equal(t, c.want, got[len(got)-1].speaker, c.next.Text)
 	}
 }
 

@@ -1,8 +1,6 @@
 package whisper
 
 import (
-	"unicode"
-
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
@@ -187,18 +185,8 @@ func promptHarms(prompted, plain attempt) bool {
 		return len(prompted.tokens) == 0 && len(plain.tokens) > 0
 	case len(prompted.tokens) == 0 || prompted.failed():
 		return true
-	case countLetters(prompted.text) < fewerLetters*countLetters(plain.text):
+	case float64(len(lettersOf(prompted.text))) < fewerLetters*float64(len(lettersOf(plain.text))):
 		return true
 	}
 	return plain.avgLogProb > prompted.avgLogProb
-}
-
-func countLetters(text string) float64 {
-	var n float64
-	for _, r := range text {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			n++
-		}
-	}
-	return n
 }

@@ -103,7 +103,8 @@ test('captions have speakers and sounds; the large ones are the last two lines',
       ['SPEAKER_0', 'Shall we begin?'],
       ['SPEAKER_1', 'Yes, please.'],
     ]);
-    tell('conversation.item.sound_detection', { item_id: 'a', start: 3, end: 4, detections: [{ label: 'Applause' }] });
+    for (const label of ['Speech', 'Applause', 'Silence'])
+      tell('conversation.item.sound_detection', { item_id: 'a', start: 3, end: 4, detections: [{ label }] });
     say(tell, 'b', 65, [['SPEAKER_1', '<img src=x onerror=window.harmed=1> '.repeat(20)]]);
     tell('input_audio_buffer.speech_started', { item_id: 'c', audio_start_ms: 70000 });
     tell('conversation.item.input_audio_transcription.delta', { item_id: 'c', delta: 'And now' });

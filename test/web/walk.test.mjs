@@ -74,6 +74,7 @@ test('a result is heard, searched, corrected and taken along by keyboard alone',
   await page.keyboard.type(s.key);
   await press('Enter');
   await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor();
+  await Promise.all([page.waitForEvent('filechooser'), tabTo('Choose files').then(() => press('Enter'))]);
   await tabTo('Open: conversation.flac');
   await press('Enter');
   await page.locator('.segment').first().waitFor();

@@ -4,7 +4,7 @@ import { api, Failure, login, plainly, sleep } from './api';
 import { base64Of } from './base64';
 import { able, Microphone, microphones } from './microphone';
 import { recordings } from './queue';
-import { joinedText } from './result';
+import { isSound, joinedText } from './result';
 import { t, type TextKey } from './texts';
 import { wavOf } from './wav';
 
@@ -310,7 +310,8 @@ class Session {
         break;
       case 'conversation.item.sound_detection':
         this.spoken = true;
-        captions.value = [...captions.value, { start, text: e.detections![0].label, sound: true }];
+        if (isSound(e.detections![0].label, true))
+          captions.value = [...captions.value, { start, text: e.detections![0].label, sound: true }];
         break;
       case 'input_audio_buffer.committed':
         this.committing = false;

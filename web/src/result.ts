@@ -108,11 +108,14 @@ export function crowded(crowd: readonly Span[], start: number, end: number): boo
   return inside > 0 && inside >= (end - start) / 2;
 }
 
-/** soundsOf lists the sound events worth showing: where there is a transcript, it shows who spoke better than "Speech" does. */
+/** soundsOf lists the sound events worth showing, as the service's files do. */
 export function soundsOf(r: Result): SoundEvent[] {
-  const all = r.audio_events ?? [];
-  return r.segments ? all.filter((e) => e.class !== 'Speech') : all;
+  return (r.audio_events ?? []).filter((e) => isSound(e.class, !!r.segments));
 }
+
+/** isSound reports whether a class is shown: silence is no sound, and a transcript shows who spoke better than "Speech" does. */
+export const isSound = (name: string, transcribed: boolean) =>
+  name !== 'Silence' && !(transcribed && name === 'Speech');
 
 export interface Piece {
   text: string;

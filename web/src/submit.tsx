@@ -264,6 +264,11 @@ export function Submit() {
                 type="file"
                 multiple
                 accept="audio/*,video/*,.flac,.mka,.mkv,.opus,.amr,.wma"
+                onKeyDown={(e) => {
+                  if (e.key !== 'Enter') return; // it looks like a button; a form would be submitted
+                  e.preventDefault();
+                  e.currentTarget.click();
+                }}
                 onChange={(e) => {
                   take(e.currentTarget.files);
                   e.currentTarget.value = '';

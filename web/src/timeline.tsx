@@ -33,7 +33,7 @@ function lanesOf(r: Result, speakers: string[], names: (s: string) => string, ca
     if (i !== undefined) lanes[i].bars.push(d);
   }
   const byClass = new Map<string, SoundEvent[]>();
-  for (const e of soundsOf(r)) if (e.class !== 'Silence') byClass.set(e.class, [...(byClass.get(e.class) ?? []), e]);
+  for (const e of soundsOf(r)) byClass.set(e.class, [...(byClass.get(e.class) ?? []), e]);
   const weight = (list: SoundEvent[]) => list.reduce((n, e) => n + (e.end - e.start) * e.confidence, 0);
   const top = [...byClass].sort((a, b) => weight(b[1]) - weight(a[1])).slice(0, maxSounds);
   for (const [name, list] of top) lanes.push({ name: called[name] ?? name, voice: 'sound', bars: list });

@@ -509,7 +509,7 @@ func TestTranscriptionWithSpeakersAndLogprobs(t *testing.T) {
 		{"chunking_strategy", []string{"chunking_strategy", "fixed"}},
 		{"chunking_strategy", []string{"chunking_strategy", "{"}},
 		{"chunking_strategy", []string{"chunking_strategy", `{"type": "client"}`}},
-		{"chunking_strategy", []string{"chunking_strategy[threshold]", "loud"}},
+		{"chunking_strategy.threshold", []string{"chunking_strategy[threshold]", "loud"}},
 		{"chunking_strategy", []string{"chunking_strategy[length]", "3"}},
 		{"chunking_strategy.threshold", []string{"chunking_strategy[threshold]", "3"}},
 	} {

@@ -64,6 +64,16 @@ func FuzzForm(f *testing.F) {
 	})
 }
 
+// TestFileInAnotherField: a recording in another field than file is refused with
+// the field's name.
+func TestFileInAnotherField(t *testing.T) {
+	for _, content := range []string{"\xff\xfb\x90", strings.Repeat("a", maxFormField+1)} {
+		body := "--x\r\nContent-Disposition: form-data; name=\"audio\"; filename=\"a.mp3\"\r\n\r\n" + content + "\r\n--x--\r\n"
+		_, err := ReadForm(multipart.NewReader(strings.NewReader(body), "x"), Names{}, false, nil, nil)
+		assert.ErrorContains(t, err, "audio: is a file: the recording is expected in the field file")
+	}
+}
+
 // writing is a form as written by some client.
 type writing struct {
 	fields [][2]string // in any order, except within a list

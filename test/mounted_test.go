@@ -75,7 +75,7 @@ func TestMountedService(t *testing.T) {
 // it.
 func mounted(t *testing.T) *server {
 	t.Helper()
-	program := filepath.Join(embedder(t, mounting), "embedder")
+	program := asCommand(t, mounting)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := l.Addr().String()

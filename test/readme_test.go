@@ -71,24 +71,18 @@ func TestReadmePrograms(t *testing.T) {
 	require.Len(t, programs, 2)
 	source := regexp.MustCompile("%[12]").ReplaceAllFunc([]byte(readmeFrame), func(mark []byte) []byte { return programs[mark[1]-'1'][1] })
 	dir := t.TempDir()
-	write := func(name string, data []byte) string {
+	write := func(name string, data []byte) {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, data, 0o600))
-		return path
 	}
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "cmd", "readme", "main.go"): write("main.go", source)}})
-	require.NoError(t, err)
-	build := exec.Command("go", "build", stripped, "-overlay", write("overlay.json", overlay), "-o", filepath.Join(dir, "readme"), "./cmd/readme")
-	build.Dir = root
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	program := asCommand(t, string(source))
 
 	write("models/demo.bin", demoFiles(t)[models.RoleStandard])
 	sound, err := os.ReadFile(filepath.Join(root, "testdata", "demo", "short", "en_00.flac"))
 	require.NoError(t, err)
 	write("meeting.m4a", sound)
-	run := exec.Command(filepath.Join(dir, "readme"))
+	run := exec.Command(program)
 	run.Dir, run.Env = dir, append(os.Environ(), "OTOGRAPH_MODELS="+filepath.Join(dir, "models"), "OTOGRAPH_DATABASE=", "OTOGRAPH_BLOBS=")
 	status, err := run.Output()
 	require.NoError(t, err, "%s", status)
@@ -96,4 +90,21 @@ func TestReadmePrograms(t *testing.T) {
 	subtitles, err := os.ReadFile(filepath.Join(dir, "meeting.srt"))
 	require.NoError(t, err)
 	assert.Contains(t, string(subtitles), "-->")
+}
+
+// asCommand builds a program as if it were a command of the module, of whose
+// packages none is compiled again for it, and returns its path.
+func asCommand(t *testing.T, source string) string {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	file, overlay, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "program")
+	require.NoError(t, os.WriteFile(file, []byte(source), 0o600))
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, "cmd", "program", "main.go"): file}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
+	out, err := exec.Command("go", "build", stripped, "-overlay", overlay, "-o", program, "../cmd/program").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return program
 }

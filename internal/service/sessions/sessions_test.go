@@ -218,9 +218,9 @@ func TestSessionsAreTasks(t *testing.T) {
 func TestPriceOfLive(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		w := open(t, d)
-		_, err := w.Billing().SetPrices(t.Context(), billing.Prices{Standard: 60_000, Optimized: 60_000, Live: new(billing.Money(7))}, time.Time{}) // 0.0007 an hour
+		_, err := w.Billing().SetPrices(t.Context(), billing.Prices{Standard: 60_000, Optimized: 60_000, Live: new(billing.Money(21))}, time.Time{}) // 0.0021 an hour
 		require.NoError(t, err)
-		account := w.NewAccount("thrifty", 6)
+		account := w.NewAccount("thrifty", 3)
 		for _, end := range []string{"orderly", "unpaid", "dead"} {
 			if end == "dead" {
 				account = w.Account
@@ -229,14 +229,14 @@ func TestPriceOfLive(t *testing.T) {
 			o := Order{ID: tasks.NewID(), Account: account, Store: true}
 			s := w.begin(t, o)
 			next, ended := listen(s)
-			minutes, charged := 9, billing.Money(1) // 7 / 60 × 9 = 1.05
+			minutes, charged := 3, billing.Money(1) // 21 / 60 × 3 = 1.05
 			require.NoError(t, speak(t, s, 60*minutes))
 			require.NoError(t, s.Commit(t.Context()))
 			next()
 			switch end {
 			case "unpaid":
-				charged = 5
-				assert.Equal(t, doors.Unpaid, reason(t, speak(t, s, 100*60))) // 47 min cost 5.48, 48 min 5.6
+				charged = 2
+				assert.Equal(t, doors.Unpaid, reason(t, speak(t, s, 100*60))) // 7 min cost 2.45, 8 min 2.8
 			case "dead":
 				w.kill()
 				<-ended
@@ -244,7 +244,7 @@ func TestPriceOfLive(t *testing.T) {
 			_, _ = s.Close()
 			_, bill := w.ReadResult(o.ID)
 			assert.Equal(t, charged, bill.Amount, end)
-			assert.Equal(t, billing.Money(7), bill.Detail.BasePricePerHour)
+			assert.Equal(t, billing.Money(21), bill.Detail.BasePricePerHour)
 			assert.Equal(t, before-charged, w.balance(t, account))
 			w.Exact()
 		}

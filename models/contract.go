@@ -11,8 +11,8 @@ const (
 
 	// ContractZipformerCTC is icefall's Zipformer CTC.
 	ContractZipformerCTC = "icefall-zipformer-ctc"
-	// ContractIcefallTransducer is an offline transducer of icefall (Zipformer,
-	// Conformer) in three files (encoder, decoder, joiner).
+	// ContractIcefallTransducer is a transducer of icefall (Zipformer, Conformer),
+	// offline or streaming, in three files (encoder, decoder, joiner).
 	ContractIcefallTransducer = "icefall-transducer"
 	// ContractWeNetCTC is WeNet CTC in the export of k2-fsa.
 	ContractWeNetCTC = "wenet-ctc"

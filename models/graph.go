@@ -91,16 +91,14 @@ var families = []family{
 	refused(otherSilero, either(in("input", "h0", "c0"), is(in("x", "h", "c"), out("prob")), is(in("input", "h", "c"), out("output", "hn", "cn"), width("h", 64)))),
 	refused("the sequence graph of Silero VAD 6: expected silero_vad.onnx of version 5 or 6 (`otograph models pull silero-v6.2.1`)",
 		in("input", "h", "c"), out("speech_probs", "hn", "cn")),
-	refused("ten-vad: Silero VAD is supported", named("ten-vad")),
-	refused("ten-vad: Silero VAD is supported",
-		in("input_1", "input_2", "input_3", "input_6", "input_7"), input("input_1", func(v Port) bool { return v.Rank() > 2 && v.Shape[2] == 41 })),
+	refused("ten-vad: Silero VAD is supported", either(named("ten-vad"),
+		is(in("input_1", "input_2", "input_3", "input_6", "input_7"), input("input_1", func(v Port) bool { return v.Rank() > 2 && v.Shape[2] == 41 })))),
 
 	// Streaming exports, whose inputs include the previous piece's state.
 	refused("a streaming NeMo model (it takes the caches of the piece before): expected the offline export",
 		in("audio_signal", "length"), inPrefix("cache_")),
 	refused("a part of a streaming Paraformer: expected the offline export (speech, speech_lengths to logits, token_num)",
-		named("paraformer"), not(is(in("speech", "speech_lengths"), out("logits", "token_num")))),
-	refused("the decoder of a streaming Paraformer: expected the offline export", in("enc", "acoustic_embeds")),
+		either(is(named("paraformer"), not(is(in("speech", "speech_lengths"), out("logits", "token_num")))), in("enc", "acoustic_embeds"))),
 	refused("a streaming Zipformer or WeNet model: expected the offline export with inputs x and x_lens alone",
 		named("zipformer2_ctc", "wenet_ctc"), not(is(in("x", "x_lens"), out("log_probs"), inputs(2)))),
 	refused("WeNet's own streaming export (encoder.onnx, ctc.onnx, decoder.onnx): the CTC export of k2-fsa is supported",
@@ -143,7 +141,8 @@ var families = []family{
 	part(ContractIcefallTransducer, PartEncoder, in("x", "x_lens"), inputs(2), out("encoder_out", "encoder_out_lens")),
 	part(ContractIcefallTransducer, PartJoiner, in("encoder_out", "decoder_out"), out("logit")),
 	part(ContractIcefallTransducer, PartDecoder, in("y"), inputs(1), out("decoder_out")),
-	refused("the encoder of a streaming icefall transducer: expected the offline export with inputs x and x_lens alone",
+	part(ContractIcefallTransducer, PartEncoder, in("x"), carries, out("encoder_out")),
+	refused("the encoder of an icefall transducer in an unknown layout: expected inputs x and x_lens, or x and states, each with an output new_…",
 		out("encoder_out")),
 
 	// NeMo.
@@ -198,6 +197,11 @@ func (g Graph) signature() string { return onnxfile.Signature(g.Inputs, g.Output
 
 // anonymous reports whether the metadata names no model.
 func anonymous(g Graph) bool { return g.kind() == "" }
+
+// carries requires states: each input but x has an output of its name after new_.
+func carries(g Graph) bool {
+	return len(g.Inputs) > 1 && !slices.ContainsFunc(g.Inputs, func(p Port) bool { return p.Name != "x" && !out("new_"+p.Name)(g) })
+}
 
 // is requires all of the conditions, either at least one.
 func is(conditions ...condition) condition {

@@ -50,6 +50,7 @@ func everyFamily() map[string]madeUp {
 		"tdt joiner":             {modeltest.TDTJoiner(), RoleOptimized, ContractNeMoTransducer, PartJoiner},
 		"tdt decoder and joint":  {g().Input("encoder_outputs", f32, 1, 1024, 1).Input("targets", i32, 1, 1).Input("target_length", i32, 1).Input("input_states_1", f32, 2, 1, 640).Input("input_states_2", f32, 2, 1, 640).Output("outputs", f32, 1, 1, 1, 9), RoleOptimized, ContractNeMoTransducer, PartDecoderJoint},
 		"icefall encoder":        {modeltest.IcefallEncoder(), RoleOptimized, ContractIcefallTransducer, PartEncoder},
+		"icefall stream":         {modeltest.IcefallStream(), RoleOptimized, ContractIcefallTransducer, PartEncoder},
 		"icefall decoder":        {modeltest.IcefallDecoder(), RoleOptimized, ContractIcefallTransducer, PartDecoder},
 		"icefall joiner":         {modeltest.IcefallJoiner(), RoleOptimized, ContractIcefallTransducer, PartJoiner},
 		"gigaam v1":              {modeltest.NeMoCTC().Meta("is_giga_am", "1"), RoleOptimized, ContractGigaAMCTC, PartModel},
@@ -170,8 +171,7 @@ func TestOtherFilesAreIdentified(t *testing.T) {
 		"silero sequence": {g().Input("input", f32, "n", 576).Input("h", f32, 1, 1, 128).Input("c", f32, 1, 1, 128).Output("speech_probs", f32, "n").Output("hn", f32, 1, 1, 128).Output("cn", f32, 1, 1, 128).Bytes(), ErrUnsupported, "sequence graph of Silero VAD 6: expected silero_vad.onnx"},
 		"streaming":       {g().Input("x", f32, 1, 45, 80).Input("cached_key_0", f32, 1, 1).Output("log_probs", f32, 1, 1, 9).Meta("model_type", "zipformer2_ctc").Bytes(), ErrUnsupported, "offline export"},
 		"streaming transducer": {
-			g().Input("x", f32, "N", 45, 80).Input("cached_key_0", f32, 128, "N", 128).Output("encoder_out", f32, "N", "T", 512).
-				Output("new_cached_key_0", f32, 128, "N", 128).Meta("model_type", "zipformer2").Bytes(), ErrUnsupported, "streaming icefall transducer",
+			modeltest.IcefallStream().Input("cached_key_1", f32, 128, "N", 128).Bytes(), ErrUnsupported, "an icefall transducer in an unknown layout",
 		},
 		"streaming nemo": {modeltest.NeMoCTC().Input("cache_last_channel", f32, 1, 17, 70, 512).Input("cache_last_time", f32, 1, 17, 512, 8).Bytes(), ErrUnsupported, "streaming NeMo"},
 		"streaming paraformer": {
@@ -180,7 +180,7 @@ func TestOtherFilesAreIdentified(t *testing.T) {
 		},
 		"its decoder": {
 			g().Input("enc", f32, 1, "T", 512).Input("enc_len", i32, 1).Input("acoustic_embeds", f32, 1, "U", 512).
-				Input("in_cache_0", f32, 1, 512, 10).Output("logits", f32, 1, "U", 9).Bytes(), ErrUnsupported, "decoder of a streaming Paraformer",
+				Input("in_cache_0", f32, 1, 512, 10).Output("logits", f32, 1, "U", 9).Bytes(), ErrUnsupported, "part of a streaming Paraformer",
 		},
 		"gigaam":               {g().Input("wav", f32, 1, "T").Output("text", f32, 1, "T", 34).Meta("is_giga_am", "1").Bytes(), ErrUnsupported, "GigaAM in another layout"},
 		"wenet part":           {g().Input("hidden", f32, 1, "T", 256).Output("probs", f32, 1, "T", 9).Bytes(), ErrUnsupported, "CTC layer of WeNet"},

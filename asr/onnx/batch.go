@@ -29,17 +29,16 @@ func groups(n int) (ends []int) {
 
 // decode runs all windows in batches of similar length, several at a time.
 // Which windows share a batch depends on the windows alone, so the text does
-// not depend on opt.Parallel. It also returns the number of windows computed.
-// settle, if not nil, is called with the hypotheses of the first groups
-// whenever another one is complete, never concurrently.
-func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Window, req request, opt asr.Options, settle func([]hypothesis)) ([]hypothesis, int, error) {
+// not depend on opt.Parallel. settle, if not nil, is called with the hypotheses
+// of the first groups whenever another one is complete, never concurrently.
+func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Window, req request, opt asr.Options, settle func([]hypothesis)) ([]hypothesis, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if e.closed {
-		return nil, 0, fmt.Errorf("%s: %w", e.name, ErrClosed)
+		return nil, fmt.Errorf("%s: %w", e.name, ErrClosed)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", e.name, err)
+		return nil, fmt.Errorf("%s: %w", e.name, err)
 	}
 	lengths := make([]int, len(windows))
 	var total float64
@@ -118,9 +117,9 @@ func (e *Engine) decode(ctx context.Context, pcm *audio.PCM, windows []decode.Wi
 		return nil
 	})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return hyps, len(windows), nil
+	return hyps, nil
 }
 
 // batches groups indices of windows of similar length, the longest first. A

@@ -7,30 +7,9 @@ import (
 	"github.com/otograph/otograph/internal/engine/ort"
 )
 
-// single is the part that families with one graph share.
-type single struct {
-	session *ort.Session
-	source  ort.Source
-	batch   bool // several windows may share a run
-}
-
-// open opens a graph without errors; outputs are the only ones that it computes.
-func (s *single) open(g *checker, outputs ...string) error {
-	if g.err != nil {
-		return g.err
-	}
-	var err error
-	s.session, err = ort.Open(s.source, ort.Options{Outputs: outputs})
-	return err
-}
-
-func (s *single) batchable() bool     { return s.batch }
-func (s *single) languages() []string { return nil }
-func (s *single) close() error        { return s.session.Close() }
-
 // ctcGraph is a graph with a CTC output [N,T',V].
 type ctcGraph struct {
-	single
+	sessions
 	head head
 	out  string // name of the output
 	skip int    // leading rows of each window that are not decoded

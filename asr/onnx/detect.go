@@ -21,7 +21,7 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 		return "", 0, fmt.Errorf("%s: %w", e.name, asr.ErrNoLanguage)
 	}
 	windows := decode.Sample(speech, pcm, decode.PackOptions{Max: min(e.window, detectSeconds), Lead: utterancePad, Tail: utterancePad})
-	hyps, _, err := e.decode(ctx, pcm, windows, request{}, asr.Options{Parallel: 1}, nil)
+	hyps, err := e.decode(ctx, pcm, windows, request{}, asr.Options{Parallel: 1}, nil)
 	if err != nil {
 		return "", 0, err
 	}

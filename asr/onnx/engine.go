@@ -205,7 +205,11 @@ func openParts(m parts) (*Engine, error) {
 		_ = net.close()
 		return nil, err
 	}
-	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, known: known, window: cmp.Or(m.WindowSeconds, defaultWindow), batch: mostBatch}
+	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, known: known, batch: mostBatch}
+	e.window = cmp.Or(m.WindowSeconds, defaultWindow)
+	if net, ok := net.(*icefall); ok && net.chunks != nil { // a cut would cost it its states
+		e.window = cmp.Or(m.WindowSeconds, longestWindow)
+	}
 	if grams != nil {
 		e.lm = newWordScorer(grams, vocab.texts())
 	}
@@ -237,8 +241,7 @@ func (m parts) languages(own []string) (known []string, err error) {
 func (e *Engine) Languages() []string { return slices.Clone(e.known) }
 
 // Abilities implements asr.Transcriber: every search uses hotwords and the
-// language model. Without hotwords and language model, transducers and
-// Paraformer are greedy.
+// language model. Without either, transducers and Paraformer are greedy.
 func (e *Engine) Abilities() asr.Abilities {
 	return asr.Abilities{
 		Beam: math.MaxInt, BeamForHotwords: e.net.ctc() == nil && e.lm == nil,
@@ -279,11 +282,11 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 			}
 		}
 	}
-	hyps, passes, err := e.decode(ctx, pcm, windows, req, opt, settle)
+	hyps, err := e.decode(ctx, pcm, windows, req, opt, settle)
 	if err != nil {
 		return nil, err
 	}
-	t := &asr.Transcript{Language: language, Stats: asr.Stats{Windows: len(windows), EncoderPasses: passes}, Unspelled: e.unspelled(opt.Hotwords)}
+	t := &asr.Transcript{Language: language, Stats: asr.Stats{Windows: len(windows), EncoderPasses: len(windows)}, Unspelled: e.unspelled(opt.Hotwords)}
 	for _, h := range hyps {
 		t.Stats.DecoderSteps += h.steps
 	}
@@ -339,8 +342,7 @@ func init() {
 
 // Open opens a recognizer of the optimized tier with its files, as
 // library.OpenFile, library.OpenDir and demo.Models return them. Errors wrap
-// ErrContract, ErrTokens or ErrFile, or come from ONNX Runtime or the operating
-// system.
+// ErrContract, ErrTokens or ErrFile, or are ONNX Runtime's or the system's.
 func Open(m *models.Model) (*Engine, error) {
 	p := parts{Model: *m}
 	graphs := map[models.Part]*ort.Source{

@@ -32,6 +32,15 @@ func (c *checker) config(f sideFile) (o nemoConfig) {
 	return o
 }
 
+// openers open the networks of contracts whose tokens are a list.
+var openers = map[string]func(m parts, g *checker, vocab *vocabulary) (network, error){
+	models.ContractZipformerCTC: openFrames, models.ContractWeNetCTC: openFrames,
+	models.ContractNeMoCTC: openNeMo, models.ContractGigaAMCTC: openNeMo,
+	models.ContractNeMoTransducer: openTransducer, models.ContractGigaAMTransducer: openTransducer,
+	models.ContractSenseVoice: openSenseVoice, models.ContractParaformer: openParaformer,
+	models.ContractIcefallTransducer: openIcefall, models.ContractWaveformCTC: openWaveform,
+}
+
 // open builds a model's network: its family, with its tokens.
 func open(m parts) (network, string, *vocabulary, error) {
 	graph, contract, err := ort.InspectModel(m.ONNX, models.RoleOptimized, m.Contract)
@@ -55,25 +64,7 @@ func open(m parts) (network, string, *vocabulary, error) {
 		kind = writeLetters
 	}
 	vocab := newVocabulary(m.Tokens.Name, symbols, kind)
-	var net network
-	switch contract {
-	case models.ContractZipformerCTC, models.ContractWeNetCTC:
-		net, err = openFrames(m, g, contract, vocab)
-	case models.ContractSenseVoice:
-		net, err = openSenseVoice(m, g, vocab)
-	case models.ContractParaformer:
-		net, err = openParaformer(m, g, vocab)
-	case models.ContractNeMoCTC, models.ContractGigaAMCTC:
-		net, err = openNeMo(m, g, vocab)
-	case models.ContractNeMoTransducer, models.ContractGigaAMTransducer:
-		net, err = openTransducer(m, g, vocab)
-	case models.ContractIcefallTransducer:
-		net, err = openIcefall(m, g, vocab)
-	case models.ContractWaveformCTC:
-		net, err = openWaveform(m, g, vocab)
-	}
-	if err != nil {
-		return nil, "", nil, err
-	}
-	return net, contract, vocab, nil
+	m.Contract = contract
+	net, err := openers[contract](m, g, vocab)
+	return net, contract, vocab, err
 }

@@ -21,11 +21,11 @@ type frames struct {
 // zipformerPadding is ln(1e-10), which pads the shorter windows of a batch.
 const zipformerPadding = -23.025850929940457
 
-func openFrames(m parts, g *checker, contract string, vocab *vocabulary) (network, error) {
+func openFrames(m parts, g *checker, vocab *vocabulary) (network, error) {
 	o := dsp.DefaultFbankOptions()
-	f := &frames{ctcGraph: ctcGraph{single: single{source: m.ONNX}, out: "log_probs"}}
+	f := &frames{ctcGraph: ctcGraph{out: "log_probs"}}
 	subsampling := g.number("subsampling_factor", 4, 1, 64)
-	if contract == models.ContractZipformerCTC {
+	if m.Contract == models.ContractZipformerCTC {
 		o.SnipEdges, o.HighHz = false, -400
 		f.counts, f.batch = alias(g.Output, "log_probs_len", "log_probs_lens"), !g.oneAtATime("x")
 	} else {
@@ -38,7 +38,7 @@ func openFrames(m parts, g *checker, contract string, vocab *vocabulary) (networ
 	f.lens = g.integer("x_lens", 1)
 	g.width(f.out, vocab)
 	f.head = head{vocab: vocab, blank: g.blank(vocab, "<blk>, <blank> or <eps>"), shift: float64(subsampling) * 0.01}
-	return f, f.open(g, f.out, f.counts)
+	return f, f.open(m, g, f.out, f.counts)
 }
 
 func (f *frames) features(samples []float32) matrix { return fbankMatrix(f.fbank, samples) }
@@ -52,7 +52,7 @@ func fbankMatrix(fbank *dsp.Extractor, samples []float32) matrix {
 }
 
 func (f *frames) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
-	out, err := f.session.Run(ctx, map[string]*ort.Tensor{
+	out, err := f.encoder.Run(ctx, map[string]*ort.Tensor{
 		"x":      pad(windows, zipformerPadding),
 		"x_lens": ort.NewIntegers(f.lens, frameCounts(windows)),
 	}, f.out, f.counts)

@@ -252,8 +252,7 @@ func (b *booster) step(p place, id int, repeats bool) place {
 	return p
 }
 
-// settle keeps the bonus of the longest hotword that ends at the place and that
-// may accepts.
+// settle keeps the bonus of the longest hotword that ends here and may accepts.
 func (b *booster) settle(p place, may func(n *trieNode) bool) place {
 	for at := p.node; at != 0; at = b.nodes[at].word {
 		if n := &b.nodes[at]; n.end && may(n) {

@@ -21,31 +21,36 @@ const (
 	beforeText = -1
 )
 
-// icefall is an offline transducer of icefall (Zipformer, Conformer) in
-// k2-fsa's export: an encoder x, x_lens → encoder_out, encoder_out_lens; a
+// icefall is a transducer of icefall (Zipformer, Conformer) in k2-fsa's export:
+// an encoder x, x_lens → encoder_out, encoder_out_lens, or a streaming one; a
 // decoder without state y → decoder_out, which reads only the last tokens; a
 // joiner encoder_out, decoder_out → logit.
 type icefall struct {
 	searcher
 	sessions
 	fbank         *dsp.Extractor
-	source        ort.Source
 	lens, targets ort.Info
 	context       int
 	// unknown is the id of <unk>, which counts as blank; -1 without one.
 	unknown int
-	batch   bool
+	chunks  *chunks // of a streaming encoder, else nil
 }
 
 func openIcefall(m parts, g *checker, vocab *vocabulary) (network, error) {
-	inputs := []ort.Info{float("x", -1, -1, 80), {Name: "x_lens"}}
-	g.ports(inputs, float("encoder_out", -1, -1, -1), ort.Info{Name: "encoder_out_lens"})
 	o := dsp.DefaultFbankOptions()
 	o.SnipEdges, o.HighHz = false, -400
-	t := &icefall{fbank: dsp.NewFbank(o), source: m.ONNX, unknown: slices.Index(vocab.symbols, "<unk>"), batch: !g.oneAtATime("x")}
+	t := &icefall{fbank: dsp.NewFbank(o), unknown: slices.Index(vocab.symbols, "<unk>")}
 	t.searcher = searcher{vocab: vocab, blank: g.blank(vocab, "<blk>, <blank> or <eps>"), most: icefallMost, seconds: 0.04, joint: m.Joiner}
 	t.begin = func() predictor { return &contextPredictor{t: t, tokens: t.beginning()} }
-	t.lens = g.integer("x_lens", 1)
+	outputs := []string{"encoder_out", "encoder_out_lens"}
+	if has(g.Input, "x_lens") || !has(g.Output, outputs[0]) {
+		inputs := []ort.Info{float("x", -1, -1, 80), {Name: "x_lens"}}
+		g.ports(inputs, float(outputs[0], -1, -1, -1), ort.Info{Name: outputs[1]})
+		t.lens, t.batch = g.integer("x_lens", 1), !g.oneAtATime("x")
+	} else {
+		t.chunks = g.chunks(outputs[0])
+		outputs = t.chunks.outputs
+	}
 	if !present(m.Decoder) || !present(m.Joiner) {
 		g.fail(ErrFile, "a transducer needs its decoder and joiner next to the encoder")
 	}
@@ -55,7 +60,7 @@ func openIcefall(m parts, g *checker, vocab *vocabulary) (network, error) {
 	if err := t.checkDecoder(m); err != nil {
 		return nil, err
 	}
-	return t, t.open(m, "encoder_out", "encoder_out_lens")
+	return t, t.open(m, g, outputs...)
 }
 
 // checkDecoder compares the decoder's and joiner's ports with the contract.
@@ -73,10 +78,33 @@ func (t *icefall) checkDecoder(m parts) error {
 	return cmp.Or(d.err, j.err)
 }
 
-func (t *icefall) features(samples []float32) matrix { return fbankMatrix(t.fbank, samples) }
-func (t *icefall) batchable() bool                   { return t.batch }
+func (t *icefall) features(samples []float32) matrix {
+	if t.chunks != nil {
+		return t.chunks.features(t.fbank, samples)
+	}
+	return fbankMatrix(t.fbank, samples)
+}
 
 func (t *icefall) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
+	list, err := t.encode(ctx, windows)
+	if err != nil {
+		return nil, err
+	}
+	hyps := make([]hypothesis, len(list))
+	for i, frames := range list {
+		if hyps[i].emissions, hyps[i].steps, err = t.search(ctx, frames, req); err != nil {
+			return nil, err
+		}
+	}
+	return hyps, nil
+}
+
+// encode returns the encoder's frames of each window.
+func (t *icefall) encode(ctx context.Context, windows []matrix) ([]encoded, error) {
+	if t.chunks != nil {
+		frames, err := t.chunks.run(ctx, t.encoder, windows[0])
+		return []encoded{frames}, err
+	}
 	out, err := t.encoder.Run(ctx, map[string]*ort.Tensor{
 		"x": pad(windows, zipformerPadding), "x_lens": ort.NewIntegers(t.lens, frameCounts(windows)),
 	}, "encoder_out", "encoder_out_lens")
@@ -88,14 +116,11 @@ func (t *icefall) run(ctx context.Context, windows []matrix, req request) ([]hyp
 		return nil, fmt.Errorf("%s: %w: expected encoder_out float32[%d,?,?] and as many lengths, found %v and %d lengths", t.source, ErrContract, len(windows), s, len(n))
 	}
 	rows, dim := int(s[1]), int(s[2])
-	hyps := make([]hypothesis, len(windows))
-	for i := range hyps {
-		frames := encoded{data: out[0].Float32()[i*rows*dim:], dim: dim, stride: 1, step: dim, n: min(max(int(n[i]), 0), rows)}
-		if hyps[i].emissions, hyps[i].steps, err = t.search(ctx, frames, req); err != nil {
-			return nil, err
-		}
+	list := make([]encoded, len(windows))
+	for i := range list {
+		list[i] = encoded{data: out[0].Float32()[i*rows*dim:], dim: dim, stride: 1, step: dim, n: min(max(int(n[i]), 0), rows)}
 	}
-	return hyps, nil
+	return list, nil
 }
 
 // beginning returns the decoder's input before a text: the blank after

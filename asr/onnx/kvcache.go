@@ -99,8 +99,7 @@ func (c *kvCache) listen(rows []int) {
 	}
 }
 
-// show sets the encoder's output for the rows, and the mask that a published
-// graph reads.
+// show sets the encoder's output for the rows, and a published graph's mask.
 func (c *kvCache) show(rows []int) {
 	n, dim := len(rows), c.sounds[0].dim
 	states := make([]float32, n*c.frames*dim)
@@ -137,8 +136,7 @@ func (c *kvCache) reserve(rows, length int) {
 	}
 }
 
-// keep makes row i continue the text of the former row from[i]. The order of
-// the sounds must stay.
+// keep makes row i continue the former row from[i]; the sounds keep their order.
 func (c *kvCache) keep(from []int) {
 	rows := make([]int, len(from))
 	same := len(from) == len(c.rows)

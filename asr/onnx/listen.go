@@ -52,7 +52,7 @@ func (e *Engine) Listen(ctx context.Context, pcm *audio.PCM, speech []audio.Span
 	}
 	windows := e.windows(pcm, speech)
 	req := request{language: language, beam: beamSize(opt), fusion: newFusion(opt.Hotwords, e.vocab, e.lm), spotter: e.newSpotter(opt.Hotwords), keep: true}
-	hyps, _, err := e.decode(ctx, pcm, windows, req, opt, nil)
+	hyps, err := e.decode(ctx, pcm, windows, req, opt, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -19,13 +19,12 @@ type moonshine struct {
 	// The joiner, which returns the keys and values of the sound, is nil for a
 	// published decoder, which does so itself in its first step.
 	sessions
-	source ort.Source
-	vocab  *vocabulary
+	vocab *vocabulary
 	// begin and end are the tokens before and after a text.
 	begin, end int
-	// masked reports that the encoder takes a mask of the samples; batch that
-	// the decoder does, so that windows of different lengths may share a run.
-	masked, batch bool
+	// masked reports that the encoder takes a mask of the samples. If the decoder
+	// does, windows of different lengths may share a run.
+	masked bool
 	// own and sound are the names of the decoder's keys and values, without
 	// prefix: of the text so far and of the sound.
 	own, sound []string
@@ -38,8 +37,7 @@ type moonshine struct {
 const (
 	pastPrefix, presentPrefix = "past_key_values.", "present."
 	// moonshinePace is the most tokens per second of sound, the limit of
-	// Moonshine's own programs: on unfamiliar sound the network may write one
-	// token in a loop.
+	// Moonshine's own programs: on unfamiliar sound the network may loop.
 	moonshinePace = 6.5
 	// moonshineStride is the number of samples per encoder frame.
 	moonshineStride = 384
@@ -49,7 +47,7 @@ const (
 )
 
 func openMoonshine(m parts, g *checker) (network, *vocabulary, error) {
-	n := &moonshine{source: m.ONNX, align: m.AlignmentHeads}
+	n := &moonshine{sessions: sessions{source: m.ONNX}, align: m.AlignmentHeads}
 	inputs := []ort.Info{float("input_values", -1, -1)}
 	if has(g.Input, "attention_mask") {
 		inputs = append(inputs, ort.Info{Name: "attention_mask", Type: ort.Int64})
@@ -166,8 +164,6 @@ func (n *moonshine) vocabulary(m parts, symbols []string) (*vocabulary, error) {
 func (*moonshine) features(samples []float32) matrix {
 	return matrix{data: slices.Clone(samples), frames: 1, dim: len(samples)}
 }
-
-func (n *moonshine) batchable() bool { return n.batch }
 
 func (n *moonshine) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	sounds := make([]encodedWindow, len(windows))

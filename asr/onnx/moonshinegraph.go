@@ -31,8 +31,7 @@ const (
 	decoderRoot = "/model/decoder/"
 	// epsilon is the constant of Moonshine's layer normalizations.
 	epsilon = 1e-5
-	// mostPositions is above the number of frames of the longest window, and of
-	// its tokens.
+	// mostPositions is above the number of frames, or tokens, of a window.
 	mostPositions = int64(longestWindow) * 44
 )
 
@@ -69,8 +68,7 @@ func (g *moonshineGraph) stored(name string) string {
 	return ""
 }
 
-// float returns a constant of floats, which may be stored in 8 bits: a module's
-// weight or bias.
+// float returns a module's weight or bias as floats; the file may have 8 bits.
 func (g *moonshineGraph) float(name string) string {
 	if at := g.stored(name); at != "" {
 		return g.Const(g.parts.Tensors[at])
@@ -109,8 +107,7 @@ func (g *moonshineGraph) whole(name string) (q onnxfile.Tensor, scale float32, z
 	return q, 0, 0
 }
 
-// weights returns constants for a module's weights of 8 bits: numbers, scale and
-// zero.
+// weights returns constants for weights of 8 bits: numbers, scale and zero.
 func (g *moonshineGraph) weights(name string, transpose bool) []string {
 	q, scale, zero := g.whole(name)
 	if transpose && len(q.Shape()) == 2 {
@@ -230,8 +227,7 @@ func (g *moonshineGraph) next(i, layers int, last string) string {
 }
 
 // moonshineSound returns the keys and values of the encoder's output for the
-// decoder's attention to the sound; nil if the parts are no published decoder
-// in 8 bits.
+// decoder's attention; nil if the parts are no published decoder in 8 bits.
 func moonshineSound(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 	g := newMoonshineGraph(p, decoderRoot, heads)
 	g.Input("encoder_hidden_states", onnxfile.Float32, "N", "F", g.width)
@@ -250,8 +246,7 @@ func moonshineSound(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 // moonshineStep returns a step of the decoder: tokens and the keys and values
 // of the texts so far and of the sound to the scores of the next tokens. It
 // adds "bias" to the scores of the attention to the sound, which are outputs
-// too (onnxfile.Exposed). It is nil if the parts are no published decoder in 8
-// bits.
+// too (onnxfile.Exposed). nil if the parts are no published decoder in 8 bits.
 func moonshineStep(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 	g := newMoonshineGraph(p, decoderRoot, heads)
 	g.Input("input_ids", onnxfile.Int64, "N", 1).Input("bias", onnxfile.Float32, "N", 1, 1, "F")

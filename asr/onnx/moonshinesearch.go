@@ -7,8 +7,7 @@ import (
 	"slices"
 )
 
-// line is an unfinished text of a search: its last token and a link to the
-// tokens before.
+// line is an unfinished text of a search: its last token and those before.
 type line struct {
 	sound  int
 	before *line // nil for the beginning

@@ -41,8 +41,7 @@ func openNeMoFront(m parts, g *checker) (f nemoFront) {
 	return f
 }
 
-// nemoMel returns a NeMo model's log-mel bands, and whether they are
-// normalized.
+// nemoMel returns a NeMo model's log-mel bands; normalized, if they are.
 func nemoMel(g *checker, c nemoConfig) (mel *dsp.Extractor, normalize bool) {
 	bands := cmp.Or(c.Features, 80)
 	if in, _ := g.Input("audio_signal"); in.Rank() == 3 && in.Shape[1] > 0 {
@@ -104,14 +103,14 @@ func openNeMo(m parts, g *checker, vocab *vocabulary) (network, error) {
 	g.ports(nil, float(name, -1, -1, -1))
 	g.width(name, vocab)
 	n := &nemoCTC{nemoFront: front, ctcGraph: ctcGraph{
-		single: single{source: m.ONNX}, out: name, head: head{vocab: vocab, blank: nemoBlank(vocab), shift: front.shift()},
+		out: name, head: head{vocab: vocab, blank: nemoBlank(vocab), shift: front.shift()},
 	}}
-	return n, n.open(g, name)
+	return n, n.open(m, g, name)
 }
 
 func (n *nemoCTC) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	w := windows[0]
-	out, err := n.session.Run(ctx, n.inputs(w), n.out)
+	out, err := n.encoder.Run(ctx, n.inputs(w), n.out)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ const (
 
 // paraformer is FunASR's offline Paraformer: not CTC, one row per token.
 type paraformer struct {
-	single
+	sessions
 	funASR
 	vocab *vocabulary
 	lens  ort.Info
@@ -30,7 +30,7 @@ type paraformer struct {
 }
 
 func openParaformer(m parts, g *checker, vocab *vocabulary) (network, error) {
-	p := &paraformer{single: single{source: m.ONNX, batch: !g.oneAtATime("speech")}, funASR: newFunASR(), vocab: vocab}
+	p := &paraformer{sessions: sessions{batch: !g.oneAtATime("speech")}, funASR: newFunASR(), vocab: vocab}
 	inputs := []ort.Info{float("speech", -1, -1, lfrDim), {Name: "speech_lengths"}}
 	g.ports(inputs, float("logits", -1, -1, -1), ort.Info{Name: "token_num"})
 	p.lens = g.integer("speech_lengths", 1)
@@ -40,13 +40,11 @@ func openParaformer(m parts, g *checker, vocab *vocabulary) (network, error) {
 	if _, p.peaks = g.Output("us_cif_peak"); p.peaks {
 		names = append(names, "us_cif_peak")
 	}
-	return p, p.open(g, names...)
+	return p, p.open(m, g, names...)
 }
 
-func (*paraformer) ctc() *head { return nil }
-
 func (p *paraformer) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
-	out, err := p.session.Run(ctx, map[string]*ort.Tensor{
+	out, err := p.encoder.Run(ctx, map[string]*ort.Tensor{
 		"speech":         pad(windows, 0),
 		"speech_lengths": ort.NewIntegers(p.lens, frameCounts(windows)),
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,12 +53,10 @@ func newFunASR() funASR {
 }
 
 func (f *funASR) features(samples []float32) matrix {
-	n := f.fbank.Frames(len(samples))
-	bank := make([]float32, n*80)
-	f.fbank.Compute(bank, samples)
-	m := matrix{frames: dsp.LFRFrames(n, lfrShift), dim: lfrDim}
+	bank := fbankMatrix(f.fbank, samples)
+	m := matrix{frames: dsp.LFRFrames(bank.frames, lfrShift), dim: lfrDim}
 	m.data = make([]float32, m.frames*lfrDim)
-	dsp.StackFrames(m.data, bank, n, 80, lfrWindow, lfrShift)
+	dsp.StackFrames(m.data, bank.data, bank.frames, 80, lfrWindow, lfrShift)
 	if f.shift != nil {
 		dsp.ApplyCMVN(m.data, f.shift, f.scale)
 	}
@@ -129,7 +126,7 @@ type senseVoice struct {
 func openSenseVoice(m parts, g *checker, vocab *vocabulary) (network, error) {
 	s := &senseVoice{funASR: newFunASR(), x: alias(g.Input, "x", "speech")}
 	s.ctcGraph = ctcGraph{
-		single: single{source: m.ONNX, batch: !g.oneAtATime(s.x)}, out: alias(g.Output, "logits", "ctc_logits"), skip: prompts,
+		sessions: sessions{batch: !g.oneAtATime(s.x)}, out: alias(g.Output, "logits", "ctc_logits"), skip: prompts,
 		head: head{vocab: vocab, blank: g.number("blank_id", max(vocab.blank, 0), 0, maxTokens), shift: lfrSeconds, logits: true},
 	}
 	if s.head.blank >= vocab.size() {
@@ -145,7 +142,7 @@ func openSenseVoice(m parts, g *checker, vocab *vocabulary) (network, error) {
 	if has(g.Output, "encoder_out_lens") {
 		s.outputs = append(s.outputs, "encoder_out_lens")
 	}
-	return s, s.open(g, s.outputs...)
+	return s, s.open(m, g, s.outputs...)
 }
 
 // readPrompts reads the numbers of the prompts and of the language tags.
@@ -176,7 +173,7 @@ func (*senseVoice) languages() []string { return senseLanguages }
 func (s *senseVoice) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	counts := frameCounts(windows)
 	same := func(v int) []int { return slices.Repeat([]int{v}, len(windows)) }
-	out, err := s.session.Run(ctx, map[string]*ort.Tensor{
+	out, err := s.encoder.Run(ctx, map[string]*ort.Tensor{
 		s.x: pad(windows, 0), s.lens.Name: ort.NewIntegers(s.lens, counts),
 		s.language.Name: ort.NewIntegers(s.language, same(s.languageIDs[cmp.Or(req.language, "auto")])), s.norm.Name: ort.NewIntegers(s.norm, same(s.withITN)),
 	}, s.outputs...)
@@ -207,19 +204,14 @@ func (s *senseVoice) run(ctx context.Context, windows []matrix, req request) ([]
 
 // readLanguage returns the language tags' probabilities in the first row.
 func (s *senseVoice) readLanguage(row []float32) map[string]float64 {
-	probability := map[string]float64{}
-	top := math.Inf(-1)
-	for _, id := range s.tagIDs {
-		top = max(top, float64(row[id]))
+	codes := slices.Sorted(maps.Keys(s.tagIDs)) // a fixed order of summation makes the result reproducible
+	scores := make([]float32, len(codes))
+	for i, code := range codes {
+		scores[i] = row[s.tagIDs[code]]
 	}
-	var sum float64
-	for _, code := range slices.Sorted(maps.Keys(s.tagIDs)) { // a fixed order of summation makes the result reproducible
-		p := math.Exp(float64(row[s.tagIDs[code]]) - top)
-		probability[code] = p
-		sum += p
-	}
-	for code := range probability {
-		probability[code] /= sum
+	probability, norm := map[string]float64{}, logSum(scores)
+	for i, code := range codes {
+		probability[code] = exp(float64(scores[i]) - norm)
 	}
 	return probability
 }

@@ -33,15 +33,13 @@ var (
 	gigaPorts = ports{"encoded", "encoded_len", "x", "unused_x_len.1", "dec", "unused_x_len", "enc", "dec", "joint"}
 )
 
-// transducer implements NeMo's RNN-T and TDT (Parakeet), as three files
-// (encoder, decoder, joiner) or two (encoder, decoder_joint), and GigaAM's
-// RNN-T as three.
+// transducer implements NeMo's RNN-T and TDT (Parakeet) in three files (encoder,
+// decoder, joiner) or two (encoder, decoder_joint), and GigaAM's RNN-T.
 type transducer struct {
 	nemoFront
 	searcher
 	sessions
 	ports
-	source         ort.Source
 	states         [2]ort.Info // the decoder's
 	statesOut      [2]string
 	target, length ort.Info // length is unnamed if the decoder takes none
@@ -49,7 +47,7 @@ type transducer struct {
 
 func openTransducer(m parts, g *checker, vocab *vocabulary) (network, error) {
 	front := openNeMoFront(m, g)
-	t := &transducer{nemoFront: front, source: m.ONNX, ports: nemoPorts}
+	t := &transducer{nemoFront: front, ports: nemoPorts}
 	most := mostPerFrame
 	if giga(m.Contract, g) {
 		t.ports, most = gigaPorts, mostPerGigaFrame
@@ -68,21 +66,30 @@ func openTransducer(m parts, g *checker, vocab *vocabulary) (network, error) {
 	if err := t.checkDecoder(m, g); err != nil {
 		return nil, err
 	}
-	return t, t.open(m, t.encoded, t.lengths)
+	return t, t.open(m, g, t.encoded, t.lengths)
 }
 
 func present(s ort.Source) bool { return s.Path != "" || s.Data != nil }
 
-// sessions are a transducer's graphs; joiner is nil if the
-// decoder contains it.
-type sessions struct{ encoder, decoder, joiner *ort.Session }
+// sessions are a model's graphs: the only one or the encoder; decoder and joiner
+// are nil if it has none.
+type sessions struct {
+	encoder, decoder, joiner *ort.Session
+	source                   ort.Source // of the encoder
+	batch                    bool       // several windows may share a run
+}
 
-// open opens the given graphs, the encoder for the outputs only.
-func (s *sessions) open(m parts, outputs ...string) (err error) {
-	if s.encoder, err = ort.Open(m.ONNX, ort.Options{Outputs: outputs}); err != nil {
-		return err
+// open opens the graphs, the encoder for the outputs, unless g has an error.
+func (s *sessions) open(m parts, g *checker, outputs ...string) error {
+	if g.err != nil {
+		return g.err
 	}
-	if s.decoder, err = ort.Open(m.Decoder, ort.Options{}); err == nil && present(m.Joiner) {
+	s.source = m.ONNX
+	var err error
+	if s.encoder, err = ort.Open(m.ONNX, ort.Options{Outputs: outputs}); err == nil && present(m.Decoder) {
+		s.decoder, err = ort.Open(m.Decoder, ort.Options{})
+	}
+	if err == nil && present(m.Joiner) {
 		s.joiner, err = ort.Open(m.Joiner, ort.Options{})
 	}
 	if err != nil {
@@ -101,6 +108,7 @@ func (s *sessions) close() error {
 	return errors.Join(errs...)
 }
 
+func (s *sessions) batchable() bool   { return s.batch }
 func (*sessions) languages() []string { return nil }
 func (*sessions) ctc() *head          { return nil }
 
@@ -154,8 +162,6 @@ func (t *transducer) checkDecoder(m parts, encoder *checker) error {
 	}
 	return cmp.Or(g.err, encoder.err, j.err)
 }
-
-func (*transducer) batchable() bool { return false }
 
 func (t *transducer) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	out, err := t.encoder.Run(ctx, t.inputs(windows[0]), t.encoded, t.lengths)

@@ -32,7 +32,7 @@ const waveformStride = 320
 const waveformSlack = 3
 
 func openWaveform(m parts, g *checker, vocab *vocabulary) (network, error) {
-	w := &waveform{ctcGraph: ctcGraph{single: single{source: m.ONNX}, out: "logits"}, in: "input_values"}
+	w := &waveform{ctcGraph: ctcGraph{out: "logits"}, in: "input_values"}
 	if len(g.Inputs) == 1 {
 		w.in = g.Inputs[0].Name
 	}
@@ -52,7 +52,7 @@ func openWaveform(m parts, g *checker, vocab *vocabulary) (network, error) {
 	g.ports(inputs, float(w.out, -1, -1, -1))
 	g.width(w.out, vocab)
 	w.head = head{vocab: vocab, blank: g.blank(vocab, "<pad>, [PAD], <blk> or <s> with id 0"), shift: waveformStride / float64(audio.SampleRate), logits: w.length == ""}
-	return w, w.open(g, w.out)
+	return w, w.open(m, g, w.out)
 }
 
 // normalizes reads from transformers' preprocessor_config.json whether samples
@@ -108,7 +108,7 @@ func (w *waveform) run(ctx context.Context, windows []matrix, req request) ([]hy
 	if w.length != "" {
 		in[w.length] = ort.NewIntegers(w.lens, []int{len(samples)})
 	}
-	out, err := w.session.Run(ctx, in, w.out)
+	out, err := w.encoder.Run(ctx, in, w.out)
 	if err != nil {
 		return nil, err
 	}

@@ -140,8 +140,8 @@ func TestImportFileTakesItsCompanions(t *testing.T) {
 }
 
 // TestImportIcefallTransducer imports the content of k2-fsa's archives: both
-// precisions of the three graphs, or an exact decoder with an 8-bit encoder and
-// joiner.
+// precisions of the three graphs, an exact decoder with an 8-bit encoder and
+// joiner, or a streaming encoder.
 func TestImportIcefallTransducer(t *testing.T) {
 	const rest = "-epoch-99-avg-1"
 	files := map[string][]byte{"tokens.txt": []byte("<blk> 0\n"), "bpe.model": []byte("no")}
@@ -152,8 +152,10 @@ func TestImportIcefallTransducer(t *testing.T) {
 	mixed := maps.Clone(files)
 	delete(mixed, "decoder"+rest+".int8.onnx")
 	delete(mixed, "joiner"+rest+".onnx")
-	decoders := map[string]string{"folder": "decoder" + rest + ".int8.onnx", "mixed": "decoder" + rest + ".onnx"}
-	for name, held := range map[string]map[string][]byte{"folder": files, "mixed": mixed} {
+	streaming := maps.Clone(files)
+	streaming["encoder"+rest+".onnx"], streaming["encoder"+rest+".int8.onnx"] = modeltest.IcefallStream().Bytes(), modeltest.IcefallStream().Bytes()
+	decoders := map[string]string{"folder": "decoder" + rest + ".int8.onnx", "mixed": "decoder" + rest + ".onnx", "streaming": "decoder" + rest + ".int8.onnx"}
+	for name, held := range map[string]map[string][]byte{"folder": files, "mixed": mixed, "streaming": streaming} {
 		dir := modeltest.Folder(t, held)
 		for _, source := range []string{dir, filepath.Join(dir, "encoder"+rest+".int8.onnx")} {
 			s := &Store{Dir: t.TempDir()}

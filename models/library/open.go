@@ -257,14 +257,14 @@ func complete(m *models.Model, dir string) error {
 		return nil
 	}
 	need := []models.Part{models.PartModel, models.PartTokens}
-	if slices.Contains([]string{models.ContractNeMoTransducer, models.ContractGigaAMTransducer, models.ContractIcefallTransducer}, m.Contract) {
+	switch m.Contract {
+	case models.ContractMoonshine:
+		need = []models.Part{models.PartEncoder, models.PartDecoder, models.PartTokens}
+	case models.ContractNeMoTransducer, models.ContractGigaAMTransducer, models.ContractIcefallTransducer:
 		need = []models.Part{models.PartEncoder, models.PartTokens}
 		if _, ok := m.File(models.PartDecoderJoint); !ok {
-			need = []models.Part{models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartTokens}
+			need = append(need, models.PartDecoder, models.PartJoiner)
 		}
-	}
-	if m.Contract == models.ContractMoonshine {
-		need = []models.Part{models.PartEncoder, models.PartDecoder, models.PartTokens}
 	}
 	for _, part := range need {
 		if _, ok := m.File(part); !ok {

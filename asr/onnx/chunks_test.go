@@ -1,0 +1,78 @@
+package onnx
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/internal/engine/dsp"
+	"github.com/otograph/otograph/internal/files/onnxfile"
+)
+
+// afterRows adds to each row [N,T,5] a tenth of the row before, of which first is
+// the one before the first, and what its number, from at on, gives the tokens.
+func afterRows(g *onnxfile.Graph, rows, first, at string) string {
+	shape := g.Op("Shape", []string{rows})
+	count := g.Op("Gather", []string{shape, g.Const(onnxfile.Ints(nil, 1))})
+	numbers := g.Op("Add", []string{g.Op("Range", []string{g.Const(onnxfile.Ints(nil, 0)), count, g.Const(onnxfile.Ints(nil, 1))}), at})
+	numbers = g.Op("Unsqueeze", []string{g.Op("Cast", []string{numbers}, onnxfile.AttrInt("to", 1)), g.Const(ints(0, 2))})
+	rows = g.Op("Add", []string{rows, g.Op("Mul", []string{numbers, g.Const(onnxfile.Floats([]int64{5}, 0, 0, 0, 1./64, 1./32))})})
+	all := g.Op("Slice", []string{rows, g.Const(ints(0)), g.Const(ints(-1)), g.Const(ints(1))})
+	before := g.Op("Concat", []string{first, all}, onnxfile.AttrInt("axis", 1))
+	return g.Op("Add", []string{rows, g.Op("Mul", []string{before, g.Const(onnxfile.Floats(nil, 0.1))})})
+}
+
+// toneRows are the scores of every fourth frame.
+func toneRows(g *onnxfile.Graph, x string) string {
+	o := dsp.DefaultFbankOptions()
+	o.SnipEdges, o.HighHz = false, -400
+	low, high := fbankBands(o)
+	w, bias := sampleScript.weights(80, low, high, -2)
+	return scores(g, everyNth(g, x, 4), w, bias)
+}
+
+// madeUpStreamingEncoder recognizes the tones in chunks of 32 frames, with the
+// last row of the chunk before as a state.
+func madeUpStreamingEncoder() *onnxfile.Graph {
+	g := onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, "N", 45, 80).Input("cached_conv1_0", onnxfile.Float32, "N", 5, 1).Input("processed_lens", onnxfile.Int64, "N")
+	chunk := g.Op("Slice", []string{"x", g.Const(ints(0)), g.Const(ints(32)), g.Const(ints(1))})
+	rows := toneRows(g, chunk)
+	turned := func(x string) string { return g.Op("Transpose", []string{x}, onnxfile.AttrInts("perm", 0, 2, 1)) }
+	g.Node("Identity", []string{afterRows(g, rows, turned("cached_conv1_0"), g.Op("Div", []string{"processed_lens", g.Const(ints(2))}))}, []string{"encoder_out"})
+	g.Node("Identity", []string{turned(g.Op("Slice", []string{rows, g.Const(ints(-1)), g.Const(ints(1 << 30)), g.Const(ints(1))}))}, []string{"new_cached_conv1_0"})
+	g.Node("Add", []string{"processed_lens", g.Const(ints(16))}, []string{"new_processed_lens"})
+	return g.Output("encoder_out", onnxfile.Float32, "N", 8, 5).Output("new_cached_conv1_0", onnxfile.Float32, "N", 5, 1).Output("new_processed_lens", onnxfile.Int64, "N").
+		Meta("model_type", "zipformer2").Meta("T", "45").Meta("decode_chunk_len", "32")
+}
+
+func streamingParts() parts {
+	m := icefallParts(2)
+	m.ONNX = source(madeUpStreamingEncoder(), "encoder.onnx")
+	return m
+}
+
+// TestChunksAreTheWhole compares the streaming encoder, which has only its
+// states of the sound before a chunk, with a network that reads all at once.
+func TestChunksAreTheWhole(t *testing.T) {
+	g := onnxfile.NewGraph()
+	g.Input("x", onnxfile.Float32, 1, "T", 80).Input("x_lens", onnxfile.Int64, 1)
+	g.Node("Identity", []string{afterRows(g, toneRows(g, "x"), g.Const(zeros(1, 1, 5)), g.Const(ints(0)))}, []string{"encoder_out"})
+	g.Node("Div", []string{g.Op("Add", []string{"x_lens", g.Const(ints(3))}), g.Const(ints(4))}, []string{"encoder_out_lens"})
+	g.Output("encoder_out", onnxfile.Float32, "N", "T4", 5).Output("encoder_out_lens", onnxfile.Int64, "N").Meta("model_type", "zipformer2")
+	m := icefallParts(2)
+	m.ONNX = source(g, "encoder.onnx")
+	whole, chunked := openMadeUp(t, m), openMadeUp(t, streamingParts())
+	pcm := recording()
+	for _, hotwords := range [][]string{nil, {"bana"}} { // greedy, and with a beam
+		opt := asr.Options{WordTimestamps: true, Hotwords: hotwords}
+		want, err := whole.Transcribe(context.Background(), pcm, recordingSpeech, opt)
+		require.NoError(t, err)
+		got, err := chunked.Transcribe(context.Background(), pcm, recordingSpeech, opt)
+		require.NoError(t, err)
+		assert.Equal(t, want.Segments, got.Segments)
+	}
+}

@@ -87,9 +87,8 @@ type Word struct {
 	// Start and End are seconds from the beginning of the file. For a Missing
 	// word, both are the end of the word before it.
 	Start, End float64
-	// Probability is the geometric mean of the posteriors of the word's tokens,
-	// 0 to 1. It is 0 for Missing words and for words that the tokens cannot
-	// spell.
+	// Probability is the geometric mean of the posteriors of its tokens, 0 to 1;
+	// 0 for Missing words and for words that the tokens cannot spell.
 	Probability float64
 	// Missing reports that the word was not found in the sound.
 	Missing bool

@@ -90,8 +90,7 @@ func increasing(pairs []pair) []pair {
 	return out
 }
 
-// comparison holds the tables of the method common, which reuses them for the
-// next stretch.
+// comparison holds the tables of the method common, which reuses them.
 type comparison struct {
 	score []int32
 	run   []uint8

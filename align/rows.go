@@ -20,8 +20,7 @@ type Rows struct {
 }
 
 // floor is the log posterior of tokens that Rows leaves out. mostTokens is the
-// largest number of tokens stored per row; the demonstration model needs three
-// on average.
+// most tokens stored per row; the demonstration model needs three on average.
 const (
 	floor      = -11.5 // ln 1e-5
 	mostTokens = 32

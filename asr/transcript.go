@@ -52,9 +52,8 @@ type Segment struct {
 	// Tokens are the segment's token numbers in the recognizer's vocabulary,
 	// without time marks; nil if not known.
 	Tokens []int32 `json:",omitzero"`
-	// Temperature is the highest temperature at which a part of the segment was
-	// decoded. Seek is the start, in seconds of the file, of the segment's
-	// first window.
+	// Temperature is the highest that a part of the segment was decoded at. Seek
+	// is the start, in seconds of the file, of the segment's first window.
 	Temperature float64 `json:",omitzero"`
 	Seek        float64 `json:",omitzero"`
 	// Language is the code of the language that the text was decoded in; "" if
@@ -132,9 +131,8 @@ type Options struct {
 	// concurrently: if it is not called for long, a call hangs. Recognizers
 	// that call Progress every few seconds need not call it.
 	Working func()
-	// Settled, if not nil, is called before Progress with the next sentences,
-	// as soon as they are final. Recognizers that finish in an instant need not
-	// call it.
+	// Settled, if not nil, is called before Progress with the next sentences, as
+	// soon as they are final. Recognizers that finish at once need not call it.
 	Settled func(sentences []Segment)
 }
 

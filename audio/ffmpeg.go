@@ -438,8 +438,7 @@ func (r *report) judge(err error, name, bin string, o Options) error {
 	case errors.As(err, &exit):
 		status, _ := exit.Sys().(syscall.WaitStatus)
 		switch {
-		// Killed by others: the machine ran out of memory, or an operator
-		// stopped it.
+		// Killed by others: the machine ran out of memory, or someone stopped it.
 		case status.Signaled() && status.Signal() == syscall.SIGKILL:
 			return fmt.Errorf("audio: %q: ffmpeg was killed", name)
 		case status.Signaled():

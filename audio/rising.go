@@ -17,8 +17,7 @@ type RisingLevel struct {
 }
 
 // firstLevel is the assumed loudness (−40 dB) of the sound before the first
-// sample. Without it, noise before the first word would become as loud as
-// speech.
+// sample. Without it, noise before it would be as loud as speech.
 const firstLevel = 0.01
 
 // NewRisingLevel returns a gain for windows of the given number of samples.

@@ -24,8 +24,7 @@ type SandboxState struct {
 	// Version of the kernel's Landlock interface in use; at 0 (none), the
 	// process can read any file that its user can.
 	Landlock int
-	// Network, processes and writing are denied, because a decoder needs none
-	// of them.
+	// Network, processes and writing are denied: a decoder needs none.
 	Seccomp             bool
 	NoNewPrivileges     bool // set-user-id programs gain no privileges
 	CapabilitiesDropped bool // root's capabilities are dropped (also true if there are none)

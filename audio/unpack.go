@@ -76,8 +76,7 @@ func feed(w io.WriteCloser, piece []byte, in <-chan []byte, packets bool) {
 const opusHeader = "\x1aE\xdf\xa3\x8bB\x82\x88matroska\x18S\x80g\x01\xff\xff\xff\xff\xff\xff\xff\x16T\xaek\xb5\xae\xb3\xd7\x81\x01s\xc5\x81\x01\x83\x81\x02\x86\x86A_OPUS" +
 	"c\xa2\x93OpusHead\x01\x02\x00\x00\x80\xbb\x00\x00\x00\x00\x00\xe1\x89\xb5\x84G;\x80\x00\x9f\x81\x02"
 
-// opusBlock returns the cluster of packet n: its time, which only has to grow, and
-// a SimpleBlock.
+// opusBlock returns the cluster of packet n: a time that grows, and a SimpleBlock.
 func opusBlock(n int, packet []byte) []byte {
 	const size = 1 << 56 // of eight bytes
 	block := append([]byte("\xe7\x88"), binary.BigEndian.AppendUint64(nil, uint64(20*n))...)

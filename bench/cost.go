@@ -126,8 +126,7 @@ func (s systemReport) netCPU() float64 {
 	return 3600 * s.net(func(c Cost) float64 { return c.CPU }) / max(1e-9, s.Cost.Audio)
 }
 
-// net sums a cost over the recordings, without the cost of starting a program
-// for each.
+// net sums a cost over the recordings, without that of starting a program.
 func (s systemReport) net(of func(Cost) float64) (sum float64) {
 	for _, it := range s.Items {
 		if it.Cost.Audio <= 0 || it.Cost.Wall <= 0 {

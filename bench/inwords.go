@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// findings returns the work of the systems, the comparisons and the orders in
-// words.
+// findings returns the systems' work, the comparisons and the orders in words.
 func (r *Report) findings() (lines []string) {
 	if load, err := strconv.ParseFloat(r.Machine.LoadAverage[0], 64); err == nil && load > float64(r.Machine.Cores) {
 		lines = append(lines, fmt.Sprintf("The machine was busy: load average %.2f on %d cores at the start. Times are upper bounds.", load, r.Machine.Cores))

@@ -55,8 +55,7 @@ type scoreOptions struct {
 	Normalizer scores.Normalizer
 	// Keywords are words or phrases to count in both texts.
 	Keywords []string
-	// LanguageGiven is set if the run got the language, which is then not
-	// scored.
+	// LanguageGiven is set if the run got the language: it is not scored.
 	LanguageGiven bool
 }
 

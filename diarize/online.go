@@ -30,16 +30,14 @@ type onlineVoice struct {
 	number  int       // −1: it has not spoken for long enough
 }
 
-// Change is speech whose voice has another number than was reported; −1 is no
-// number yet.
+// Change is speech whose voice has another number than reported; −1: none.
 type Change struct {
 	audio.Span
 	From, To int
 }
 
 const (
-	// numberedAfter is the speech (seconds) after which a voice gets its
-	// number.
+	// numberedAfter is the speech (s) after which a voice gets its number.
 	numberedAfter = 1.5
 	// recentWindows is the number of windows whose voices may still change: a
 	// minute of speech. Earlier ones are settled, and their voices stay apart.
@@ -278,8 +276,7 @@ func (o *Online) Changes() (out []Change) {
 	return out
 }
 
-// Speakers returns the voices by number; one that has joined another has no
-// Embedding.
+// Speakers returns the voices by number; without Embedding if it joined another.
 func (o *Online) Speakers() []Speaker {
 	out := make([]Speaker, len(o.known))
 	for _, v := range o.current() {

@@ -18,9 +18,8 @@ const (
 	defaultMaxSpeakers            = 10
 	defaultMinSegment             = 0.5  // seconds
 	defaultSingleSpeakerThreshold = 0.05 // cosine silhouette
-	// defaultExactWindows is the number of windows up to which all are
-	// clustered by linkage (2.5 hours of speech); above it a sample is
-	// clustered.
+	// defaultExactWindows is the number of windows up to which all are clustered
+	// by linkage (2.5 hours of speech); above it a sample is.
 	defaultExactWindows = 12000
 )
 
@@ -32,9 +31,8 @@ type Options struct {
 
 // EmbedOptions configures Embed.
 type EmbedOptions struct {
-	// MinSegment is the length in seconds below which a speech segment is not
-	// embedded; it takes the speaker of the nearest turn. 0 embeds every
-	// segment.
+	// MinSegment is the length in seconds below which speech is not embedded; it
+	// takes the speaker of the nearest turn. 0 embeds every segment.
 	MinSegment float64
 	// Segmenter detects overlapping voices and changes of voice, of at most 64
 	// speakers; nil means that one voice speaks at a time. With a segmenter,

@@ -23,8 +23,7 @@ const spareClusters = 24
 const nearlyBest = 0.9
 
 // sampleWindows is the size of the sample that is clustered if there are too
-// many windows: its similarities take 20 MB, regardless of the length of the
-// recording.
+// many windows: its similarities take 20 MB, however long the recording.
 const sampleWindows = 3200
 
 // partition finds the speakers of the vectors: a label 0 … k−1 per vector.
@@ -164,8 +163,7 @@ func (s *sums) choose(windows []audio.Span, opt ClusterOptions, least, most int)
 	}
 	if number > 0 {
 		for cutAt := most; cutAt <= finest; cutAt++ {
-			// No cosine reaches 2, so only small groups and parts of one voice
-			// are joined.
+			// No cosine reaches 2: only small groups and parts of one voice are joined.
 			if group, k = s.mergeWeak(cut(steps, finest, cutAt), windows, enough, 2, most); k == most && floats.Min(s.seconds(group, k, windows)) >= enough {
 				return group, k
 			}

@@ -10,8 +10,7 @@ import (
 // Costs of changing the speaker from one window to the next, in units of
 // cosine: two windows of one segment overlap by half, so a single differing
 // window is more often noise than a speaker. Over a pause the cost falls with
-// its length. Chosen on the test conversations; the range of good values is
-// wide.
+// its length. Chosen on the test conversations; many values are good.
 const (
 	changeInside = 0.12 // between windows of one segment
 	changeAcross = 0.06 // between adjacent segments

@@ -110,8 +110,7 @@ func index(class string) int {
 }
 
 // beside reports whether an event, neither speech nor silence, is within
-// besideSpeech seconds of a frame with speech; spoken has the starts of these
-// frames.
+// besideSpeech seconds of a frame with speech; spoken has their starts.
 func beside(e Event, spoken []float64) bool {
 	if e.Class.Index == speech || e.Class.Index == silence {
 		return false

@@ -171,8 +171,7 @@ func (s *Session) begin(start int) {
 	s.emit(Event{Kind: spec.LiveSpeechStarted, Utterance: s.current.id, Start: float64(start) / audio.SampleRate})
 }
 
-// advance ends the utterance because of a pause or its length, or else requests
-// its text so far.
+// advance ends the utterance by its pause or length, or requests its text so far.
 func (s *Session) advance() {
 	open, settled, certain, speaking := s.stream.Open()
 	if s.current == nil {
@@ -204,8 +203,7 @@ func (s *Session) tier() spec.Tier {
 	return s.run.Stages.Tier(s.text.lang)
 }
 
-// pause returns the length in samples of the pause that ends an utterance; ok
-// is false with Manual.
+// pause returns the pause that ends an utterance, in samples; not ok with Manual.
 func (s *Session) pause() (samples int, ok bool) {
 	s.mu.Lock()
 	seconds, manual := s.opt.Silence, s.opt.Manual

@@ -14,8 +14,7 @@ import (
 // word is a word's place in a text; a character in scripts without spaces.
 type word struct{ start, end int }
 
-// letter reports whether a rune belongs to a word. An apostrophe does, so that
-// "don't" is one word.
+// letter reports whether a rune belongs to a word, as the apostrophe of "don't".
 func letter(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '\'' || r == '’'
 }
@@ -38,8 +37,7 @@ func wordsOf(text string) (out []word) {
 }
 
 // agreed returns the words with which both texts begin, exactly as written,
-// without the punctuation after them: the punctuation still depends on the next
-// words.
+// without the punctuation after them, which depends on the next words.
 func agreed(a, b string) string {
 	of, with := wordsOf(a), wordsOf(b)
 	n := 0

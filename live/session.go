@@ -76,8 +76,7 @@ var silences = map[spec.Tier]float64{spec.TierStandard: 0.8, spec.TierOptimized:
 var sketchIdle = map[spec.Tier]int{spec.TierStandard: audio.SampleRate * 3 / 10, spec.TierOptimized: audio.SampleRate * 19 / 100}
 
 const (
-	// longestUtterance is the longest utterance, in samples; whisper's windows
-	// have 30 s.
+	// longestUtterance is in samples; whisper's windows have 30 s.
 	longestUtterance = 28 * audio.SampleRate
 	// shortestPart is the least length of an utterance that is divided.
 	shortestPart = 10 * audio.SampleRate

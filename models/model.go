@@ -38,8 +38,7 @@ const (
 	PartConfig Part = "config"
 	// PartLM is a word language model (ARPA) for the optimized tier.
 	PartLM Part = "lm"
-	// PartPLDA is the analysis of an embedder's vectors (plda.json; see
-	// diarize.ParsePLDA).
+	// PartPLDA is an analysis of an embedder's vectors (see diarize.ParsePLDA).
 	PartPLDA Part = "plda"
 	// PartData is an external data file, which ONNX Runtime opens itself from
 	// the folder of the graph that names it.
@@ -78,8 +77,7 @@ func (f File) Bytes() ([]byte, error) {
 	return data, err
 }
 
-// Model is one model: its files and its properties, which have the same names
-// in otograph.json.
+// Model is one model: its files and properties, named as in otograph.json.
 type Model struct {
 	Role Role `json:"-"`
 	// Name names the model in results, logs and errors ("demo-ctc").

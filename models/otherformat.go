@@ -13,9 +13,8 @@ import (
 	"github.com/otograph/otograph/internal/files/weightfile"
 )
 
-// otherFormat describes a file commonly mistaken for a model, and how to
-// proceed; "" for other files. head is the file's first 512 bytes, or the whole
-// file.
+// otherFormat describes a file commonly mistaken for a model, and a remedy; ""
+// for other files. head is the file's first 512 bytes, or the whole file.
 func otherFormat(head []byte, name string) string {
 	s := string(head)
 	switch {

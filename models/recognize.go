@@ -25,9 +25,8 @@ var ErrUnknown = fmt.Errorf("%w: an ONNX model of an unknown kind, which needs a
 // Recognized describes a recognized model file.
 type Recognized struct {
 	Role Role
-	// Contract is empty if the file fits several contracts and does not state
-	// which (80 filter banks in, 192 numbers out, no metadata); then the caller
-	// must choose one.
+	// Contract is empty if the file fits several and does not state which (80 filter
+	// banks in, 192 numbers out, no metadata); then the caller must choose.
 	Contract string
 	// Part is PartModel, or a part of a transducer.
 	Part Part
@@ -47,9 +46,8 @@ type Recognized struct {
 	Helper bool
 }
 
-// Recognize identifies a model file without loading it. The error names the
-// file, the expected and the actual value, and wraps ErrMissing, ErrUnsupported
-// or ErrBroken.
+// Recognize identifies a model file without loading it. The error names file,
+// expected and actual value, and wraps ErrMissing, ErrUnsupported or ErrBroken.
 func Recognize(path string) (*Recognized, error) {
 	f, size, err := weightfile.Open(path)
 	switch {

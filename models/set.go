@@ -59,8 +59,7 @@ func (s *Set) Need(role Role) (*Model, error) {
 // OptimizedFor returns the optimized tier's model for a language (ISO 639-1).
 // Of the models that list the language, it prefers the one with the fewest
 // languages, because a model for one language is better than a model for many;
-// then models that list none. It returns false if no model supports the
-// language.
+// then models that list none. It returns false if none supports the language.
 func (s *Set) OptimizedFor(language string) (*Model, bool) {
 	return s.bestFor(language, func(*Model) bool { return true })
 }

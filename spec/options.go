@@ -57,8 +57,7 @@ type Options struct {
 	// tier only for Chinese, false is the standard tier. It can't be given
 	// together with Optimize.
 	OptimizeZh *bool `json:"optimize_zh" since:"0.1" group:"Transcription" help:"Earlier form of optimize: true allows the optimized tier for Chinese only, false selects the standard tier."`
-	// TimestampLevel is "word" or "segment" (the only one of the optimized
-	// tier).
+	// TimestampLevel is "word" or "segment" (the optimized tier's only one).
 	TimestampLevel *TimestampLevel `json:"timestamp_level" default:"word" enum:"word,segment" since:"0.1" group:"Transcription" help:"Timestamp level: word or segment; the optimized tier has segments only."`
 	// ASRLanguage is an ISO 639-1 or 639-3 code (names and region tags are also
 	// accepted); nil detects the language.

@@ -56,8 +56,7 @@ func (s *Stream) Flush() []Segment {
 // Open returns where speech begins that has not ended yet; speaking reports
 // whether there is any. It is certain once it is longer than MinSpeech; until
 // then it may be dropped. The start is settled once it is that of the segment,
-// which follows the last one that was returned, and before on the grid of
-// [Window].
+// which follows the last returned one, and before on the grid of [Window].
 func (s *Stream) Open() (start int, settled, certain, speaking bool) {
 	i := s.dropped + len(s.cut.out)
 	last, certain := s.segment(i)

@@ -19,9 +19,8 @@ const (
 	mostOpen, leastOpen = 8, 2
 	// mostBytes bounds the memory of encoded windows: the open windows of all
 	// workers, and the windows stored between language detection and
-	// transcription. Each worker may always open one window. With 8-bit
-	// weights, mostOpen windows of every published model but the large ones fit
-	// in it.
+	// transcription. Each worker may always open one window. With 8-bit weights,
+	// mostOpen windows of any published model but the large ones fit.
 	mostBytes = 1 << 30
 	// fewThreads limits the threads of a worker that takes over the threads of
 	// ended workers. Two threads decode a window 1.5 times as fast as one, so two
@@ -315,8 +314,7 @@ func (s *slot) leave() {
 	s.out = nil
 }
 
-// pause lets others compute after each slotLength, and enters the gate again
-// after leave.
+// pause lets others compute after each slotLength and then enters the gate.
 func (s *slot) pause() error {
 	if err := s.ctx.Err(); err != nil {
 		return context.Cause(s.ctx)

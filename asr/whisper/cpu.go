@@ -33,8 +33,7 @@ func Kernels() (string, error) {
 	return name, nil
 }
 
-// cpu is a model of internal/engine/whispernet with the state of all its
-// windows.
+// cpu is a model of internal/engine/whispernet with its windows' state.
 type cpu struct {
 	*whispernet.Vocabulary
 	model   *whispernet.Model
@@ -249,8 +248,7 @@ func (c *cpu) search(w *whispernet.Window, r *request) *search {
 
 // firstPass returns the results of the decoder's first pass over each window.
 // Encoded windows are stored for a following transcription, unless brief asks
-// for little silence after the windows' sound: no transcription can use such
-// windows.
+// for little silence after the windows' sound: none can use those.
 func (c *cpu) firstPass(ctx context.Context, pcm *audio.PCM, windows []decode.Window, brief bool) ([]firstPass, error) {
 	stop := new(whispernet.Stop)
 	defer context.AfterFunc(ctx, stop.Now)()

@@ -2,8 +2,7 @@ package whispercpp
 
 import "sync"
 
-// library is the process's libwhisper. It stays open, because a second one can't
-// be loaded.
+// library is the process's libwhisper. A second one can't be loaded.
 var library struct {
 	sync.Mutex
 	opened bool

@@ -117,8 +117,7 @@ func (m *Embedder) Cosines() (one, two float64) { return m.model.OneVoice, m.mod
 // PLDA returns the model's analysis, nil if it has none.
 func (m *Embedder) PLDA() *diarize.PLDA { return m.plda }
 
-// Close frees the network after the calls in progress; it may be called more
-// than once.
+// Close frees the network after the calls in progress; it may be repeated.
 func (m *Embedder) Close() error { return m.session.Close() }
 
 // piece is one input of the network: a window or an equal part of a long one.

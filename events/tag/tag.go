@@ -94,8 +94,7 @@ func openSource(model ort.Source, opt config) (*Model, error) {
 	return m, nil
 }
 
-// sampleRate returns a network's rate in Hz; stated is the file's rate, 0
-// without one.
+// sampleRate returns a network's rate in Hz; stated is the file's or 0.
 func (l layout) sampleRate(stated int) (int, error) {
 	rate := audio.SampleRate
 	if l.contract == models.ContractPANNs {

@@ -24,8 +24,7 @@ type Entry struct {
 	// Archive, if set, is the .tar.bz2 that holds the files.
 	Archive *Download `json:"archive,omitempty"`
 	Files   []Asset   `json:"files"`
-	// Repackaged, if set, is a second source, for use if the first one is
-	// unreachable.
+	// Repackaged, if set, is a second source if the first one is unreachable.
 	Repackaged *repackagedModel `json:"repackaged,omitempty"`
 	// Package, if set, is the publisher's own Python package of the files.
 	Package *pythonPackage `json:"package,omitempty"`
@@ -56,8 +55,7 @@ func packageNames(packages []pythonPackage) []string {
 type pythonPackage struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Platform, if set, is the wheel's platform. The files that we use are the
-	// same on all platforms.
+	// Platform, if set, is the wheel's platform. Our files are the same on all.
 	Platform string `json:"platform,omitempty"`
 	// SHA256 is the hash of the wheel, in lower-case hex.
 	SHA256 string `json:"sha256"`
@@ -69,8 +67,7 @@ type Asset struct {
 	Download
 }
 
-// bytes returns the size of the entry's download, without files of unknown
-// size.
+// bytes returns the size of the entry's download, as far as it is known.
 func (e *Entry) bytes() int64 {
 	if e.Archive != nil {
 		return e.Archive.Size

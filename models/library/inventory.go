@@ -38,8 +38,7 @@ type Check struct {
 }
 
 // Verify hashes every file of the folder's models, in use or not, and compares
-// it with the recorded or published hash. A difference is a result, not an
-// error.
+// the recorded or published hash. A difference is a result, not an error.
 func (s *Store) Verify(ctx context.Context) ([]Check, error) {
 	m, err := s.manifest()
 	if err != nil {
@@ -119,8 +118,7 @@ func (e *entry) allFiles() []string {
 }
 
 // publishedHash returns the catalog's hash of a file with a name and size.
-// Versions of one model may share both; then the version with the hash sum is
-// preferred.
+// Versions of one model may share both; then the one with the sum is preferred.
 func publishedHash(role models.Role, name string, size int64, sum string) (published string) {
 	for _, f := range publishedAs(role, name, size) {
 		if f.SHA256 == sum {

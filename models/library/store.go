@@ -50,8 +50,7 @@ type Store struct {
 	Mirror string
 	// Log receives interrupted and resumed downloads; nil for none.
 	Log *slog.Logger
-	// Progress, if not nil, is called for each downloaded or copied piece, from
-	// the calling goroutine.
+	// Progress, if not nil, is called for each piece, from the calling goroutine.
 	Progress func(Progress)
 	// Waiting, if not nil, is called once if another process uses the folder.
 	Waiting func()

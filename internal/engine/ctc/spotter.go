@@ -29,8 +29,7 @@ const (
 	// leastLetters is the minimum number of letters in a word; shorter words
 	// have too many false alarms.
 	leastLetters = 4
-	// signLetters is the number of letters as which an unspaced character
-	// counts.
+	// signLetters is how many letters an unspaced character counts as.
 	signLetters = 3
 )
 

@@ -258,8 +258,7 @@ func (w Window) Spoken() []audio.Span {
 }
 
 // Time converts seconds of the window to seconds of the file. Times outside
-// yield the window's borders; a time between two pieces yields the end of the
-// earlier one.
+// yield the window's borders; one between two pieces the earlier one's end.
 func (w Window) Time(t float64) float64 {
 	at := t * audio.SampleRate
 	for i, p := range w.Pieces {

@@ -170,8 +170,7 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*Tensor, outputs ..
 	out := make([]onnx.Value, len(s.outs))
 	defer func() {
 		for _, v := range append(in, out...) {
-			// The module returns typed nil pointers for outputs that it can't
-			// wrap.
+			// The module returns typed nil pointers for outputs it can't wrap.
 			if v != nil && !reflect.ValueOf(v).IsNil() {
 				_ = v.Destroy()
 			}

@@ -27,8 +27,7 @@ var (
 )
 
 // Register sets the constructor of models with the given contracts. To replace
-// another package's constructor, import that package, which then registers
-// first.
+// another package's, import that package, which then registers first.
 func Register[T asr.Transcriber](open func(m *models.Model, o Options) (T, error), contracts ...string) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -44,8 +43,7 @@ func Register[T asr.Transcriber](open func(m *models.Model, o Options) (T, error
 }
 
 // Open opens a model with the constructor of its contract. Without a contract
-// it takes any constructor of the role, because recognizers check the contract
-// in the file.
+// it takes any of the role: recognizers check the contract in the file.
 func Open(m *models.Model, o Options) (asr.Transcriber, error) {
 	contract := m.Contract
 	if all := models.ContractsOf(m.Role); contract == "" && len(all) > 0 {

@@ -27,8 +27,7 @@ const UnknownLanguage = "und"
 var shareCharacters = []string{"zh", "yue", "ja"}
 
 // OtherLanguage returns the language (ISO 639-1) of a text that is certainly
-// not in the given one, else "". among are the possible languages; empty means
-// all.
+// not in the given one, else "". among are the possible ones; empty means all.
 func OtherLanguage(text, language string, among []string) string {
 	letters := 0
 	for _, r := range text {

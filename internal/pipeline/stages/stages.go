@@ -1,8 +1,7 @@
 // Package stages implements the stages of a run: each stage takes the findings
 // of earlier stages and returns its own, plain values that checkpoints keep. It
 // also decides which speech in a channel is its speaker's and which text the
-// sound contradicts. Package otograph decides which stage
-// runs when.
+// sound contradicts. Package otograph decides when each runs.
 package stages
 
 import (

@@ -158,8 +158,7 @@ func (s *Stages) OneVoice(ctx context.Context, pcm *audio.PCM) (vector []float32
 	}
 	spans := speech.Spans
 	if seconds < joinedSeconds {
-		// The vector of a single short word is much less reliable than that of
-		// several words.
+		// The vector of a short word is much less reliable than that of several.
 		var samples []float32
 		for _, s := range spans {
 			samples = append(samples, pcm.Samples(s.Start, s.End)...)

@@ -26,8 +26,7 @@ const (
 	userDelay    = 250 * time.Millisecond
 	maxUserDelay = 5 * time.Second
 
-	// maxThrottled limits the entries of each counter, which then drops some
-	// entry.
+	// maxThrottled limits the entries of each counter, which then drops one.
 	maxThrottled = 100_000
 )
 

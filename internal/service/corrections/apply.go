@@ -252,8 +252,7 @@ func cutTimes(left, right spec.Segment) (end, start float64) {
 	return at, at
 }
 
-// join joins segment i and the next one. The result has the first one's
-// speaker.
+// join joins segment i and the next one. The speaker is the first one's.
 func (e *editor) join(i int) error {
 	if i+1 == len(e.result.Segments) {
 		return refuse("segment: no segment follows %d", e.result.Segments[i].ID)

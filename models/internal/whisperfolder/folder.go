@@ -33,8 +33,7 @@ const (
 )
 
 // maxLayers limits the layers of the encoder and of the decoder, timeTokens is
-// the number of time marks, and spectrum the number of samples of a Fourier
-// transform.
+// the number of time marks, and spectrum the samples of a Fourier transform.
 const maxLayers, timeTokens, spectrum = 128, 1501, 400
 
 // Folder is an opened model. The caller closes it.
@@ -128,8 +127,7 @@ func Snapshot(dir string) (files, name string) {
 const maxCommit = 100 // bytes
 
 // Open opens the model in a folder. Errors name the file, the expected and the
-// actual value; they wrap models.ErrBroken, models.ErrUnsupported or
-// models.ErrMissing.
+// actual value; they wrap ErrBroken, ErrUnsupported or ErrMissing of models.
 func Open(dir string) (f *Folder, err error) {
 	if exists(dir, adapterWeights) || exists(dir, adapterConfig) {
 		return nil, fmt.Errorf("%w: %s: found a LoRA adapter (%s): merge it into its base model with PEFT, then import FOLDER: "+

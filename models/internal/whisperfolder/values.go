@@ -122,8 +122,7 @@ func stored(name string, file io.ReaderAt, t weightfile.Tensor, f format) *value
 	}}
 }
 
-// scaled returns a tensor whose rows are divided by their scales, or by one
-// scale for all.
+// scaled returns a tensor whose rows are divided by their scales, or by one.
 func (v *values) scaled(scales []float32) *values {
 	width := product(v.shape) / int64(len(scales))
 	return &values{v.name, v.shape, func(into []float32, from int64) error {

@@ -96,7 +96,7 @@ func Pack(speech []audio.Span, pcm *audio.PCM, opt PackOptions) []Window {
 	}
 
 	first := 0 // units in an early end of the first window
-	if opt.Opening > 0 && samplesIn(units) > 4*room {
+	if opt.Opening > 0 && Total(units) > 4*room {
 		first = opening(units, gap, samples(opt.Opening), room)
 	}
 	// cost[j] is the minimum cost of packing the first j units; from[j] is the
@@ -222,16 +222,17 @@ func quietest(pcm *audio.PCM, from, to int) int {
 }
 
 // Len returns the window's length in samples.
-func (w Window) Len() int { return samplesIn(w.Pieces) }
+func (w Window) Len() int { return Total(w.Pieces) }
 
 // SpeechSeconds returns the duration of the window's speech in seconds.
-func (w Window) SpeechSeconds() float64 { return float64(samplesIn(w.Speech)) / audio.SampleRate }
+func (w Window) SpeechSeconds() float64 { return float64(Total(w.Speech)) / audio.SampleRate }
 
-func samplesIn(spans []audio.Span) (n int) {
+// Total returns the number of samples in spans.
+func Total(spans []audio.Span) (samples int) {
 	for _, s := range spans {
-		n += s.Len()
+		samples += s.Len()
 	}
-	return n
+	return samples
 }
 
 // Samples appends the window's sound to dst and returns it.

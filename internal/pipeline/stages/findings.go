@@ -9,6 +9,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/diarize"
 	"github.com/otograph/otograph/events"
+	"github.com/otograph/otograph/internal/engine/decode"
 	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/vad"
 )
@@ -71,13 +72,7 @@ func (s *Speech) Silence(start, end float64) (p float64, ok bool) {
 }
 
 // Seconds returns the total length of the spans.
-func Seconds(spans []audio.Span) (sum float64) {
-	for _, s := range spans {
-		start, end := s.Seconds()
-		sum += end - start
-	}
-	return sum
-}
+func Seconds(spans []audio.Span) float64 { return float64(decode.Total(spans)) / audio.SampleRate }
 
 // hasText reports whether any text was transcribed in a stretch of speech.
 // Without text, a detector took music or noise for a speaker.

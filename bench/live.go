@@ -117,8 +117,7 @@ func Live(ctx context.Context, c Config, sessions []int, seconds float64, report
 		b.system, b.report = s, LiveReport{System: s.Name, Machine: ThisMachine(), Recordings: len(items)}
 		failed := b.measure(ctx, sessions)
 		if failed == nil {
-			done := b.report
-			failed = report(&done)
+			failed = report(new(b.report))
 		}
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", s.Name, failed))

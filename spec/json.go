@@ -103,8 +103,7 @@ func (o *Option) set(field reflect.Value, raw json.RawMessage) error {
 		if err := json.Unmarshal(raw, &f); err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<31 {
 			return wrong
 		}
-		n := int(f)
-		field.Set(reflect.ValueOf(&n))
+		field.Set(reflect.ValueOf(new(int(f))))
 		return nil
 	}
 	target := reflect.New(field.Type())

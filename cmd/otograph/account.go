@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/term"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/httpserver"
+	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/service"
 )
 
@@ -275,28 +275,24 @@ type keyCreateCmd struct {
 }
 
 func (c *keyCreateCmd) Run(ctx context.Context) error {
-	id, err := uuid.NewV7()
+	expires, err := timeFlag(time.UTC, "expires", c.Expires)
 	if err != nil {
 		return err
 	}
-	options := accounts.KeyOptions{ID: id.String(), ReadOnly: c.ReadOnly}
+	options := accounts.KeyOptions{ID: db.NewID(), ReadOnly: c.ReadOnly, ExpiresAt: expires}
 	detail := "unlimited"
 	if c.ReadOnly {
 		detail = "read only"
 	}
 	if c.Expires != "" {
-		if options.ExpiresAt, err = timeFlag(time.UTC, "expires", c.Expires); err != nil {
-			return err
-		}
-		detail += ", expires " + options.ExpiresAt.Format(time.RFC3339)
+		detail += ", expires " + expires.Format(time.RFC3339)
 	}
 	return c.changeAccount(ctx, "key create", c.Account, detail+", key "+options.ID, func(s *stores, a accounts.Account) error {
 		key, _, err := s.Accounts.CreateLimitedKey(ctx, a.ID, options)
-		if err != nil {
-			return err
+		if err == nil {
+			say("%s\n", key)
 		}
-		say("%s\n", key)
-		return nil
+		return err
 	})
 }
 
@@ -307,7 +303,7 @@ type keyRevokeCmd struct {
 
 func (c *keyRevokeCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "key revoke", c.ID, "", func(s *stores) error {
-		return about("key", c.ID, s.Accounts.RevokeKey(ctx, c.ID))
+		return about("key", c.ID, s.Accounts.RevokeKey(ctx, "", c.ID))
 	})
 }
 

@@ -170,11 +170,10 @@ func (c *queueCancelCmd) Run(ctx context.Context) error {
 	return c.withRules(ctx, tasks.Config{KeepAudio: c.KeepAudio}, func(s *stores) error {
 		return recorded(ctx, s, "queue cancel", c.Task, "", func() error {
 			t, err := s.Tasks.Cancel(ctx, c.Task)
-			if err != nil {
-				return err
+			if err == nil {
+				say("%s is %s: %s\n", t.ID, t.Status, *t.ErrorMessage)
 			}
-			say("%s is %s: %s\n", t.ID, t.Status, *t.ErrorMessage)
-			return nil
+			return err
 		})
 	})
 }
@@ -199,10 +198,9 @@ func (c *queueRetryCmd) Run(ctx context.Context) error {
 	}
 	return c.change(ctx, "queue retry", c.Task, "", func(s *stores) error {
 		t, err := s.Tasks.Retry(ctx, c.Task)
-		if err != nil {
-			return err
+		if err == nil {
+			say("%s is queued\n", t.ID)
 		}
-		say("%s is queued\n", t.ID)
-		return nil
+		return err
 	})
 }

@@ -170,10 +170,7 @@ func (s *Store) CreateLimitedKey(ctx context.Context, account string, o KeyOptio
 	}
 	text := []byte(keyPrefix)
 	for range 40 {
-		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(alphabet))))
-		if err != nil {
-			return "", Key{}, err
-		}
+		n, _ := rand.Int(rand.Reader, big.NewInt(int64(len(alphabet)))) // never fails
 		text = append(text, alphabet[n.Int64()])
 	}
 	key = string(text)
@@ -284,15 +281,10 @@ func (s *Store) Keys(ctx context.Context, account string) ([]Key, error) {
 	return list, s.wrap("keys", err)
 }
 
-// RevokeKey revokes a key. Revoking it again changes nothing.
-func (s *Store) RevokeKey(ctx context.Context, id string) error {
-	return s.one(ctx, "key "+id, "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1", id, db.Micros(s.clock()))
-}
-
-// RevokeKeyOf is RevokeKey for a key of an account; for a key of another
-// account it returns an error that wraps ErrNotFound.
-func (s *Store) RevokeKeyOf(ctx context.Context, account, id string) error {
-	return s.one(ctx, "key "+id, "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 AND account_id = $3", id, db.Micros(s.clock()), account)
+// RevokeKey revokes a key of an account, "" for any. Revoking it again changes
+// nothing; for a key of another account the error wraps ErrNotFound.
+func (s *Store) RevokeKey(ctx context.Context, account, id string) error {
+	return s.one(ctx, "key "+id, "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 AND $3 IN ('', account_id)", id, db.Micros(s.clock()), account)
 }
 
 // one runs a statement that must change a row, or else returns ErrNotFound.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/system/db"
 )
 
 // getAccount handles GET /account, computed at the time of the request.
@@ -134,15 +135,11 @@ func (s *Server) recorded(r *request, e accounts.AuditEntry, work func() error) 
 
 // createKey handles POST /account/keys, an addition to the specification.
 func (s *Server) createKey(w http.ResponseWriter, r *request) error {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return err
-	}
 	var secret string
 	var k accounts.Key
-	err = s.recorded(r, accounts.AuditEntry{Action: "key create", Detail: "unlimited, key " + id.String()}, func() error {
-		var err error
-		secret, k, err = s.cfg.Accounts.CreateLimitedKey(r.Context(), r.who.Account, accounts.KeyOptions{ID: id.String(), Most: maxKeys})
+	id := db.NewID()
+	err := s.recorded(r, accounts.AuditEntry{Action: "key create", Detail: "unlimited, key " + id}, func() (err error) {
+		secret, k, err = s.cfg.Accounts.CreateLimitedKey(r.Context(), r.who.Account, accounts.KeyOptions{ID: id, Most: maxKeys})
 		return err
 	})
 	if errors.Is(err, accounts.ErrTooManyKeys) {
@@ -172,7 +169,7 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 		return notFound("there is no such key")
 	}
 	err = s.recorded(r, accounts.AuditEntry{Action: "key revoke", Subject: id.String()}, func() error {
-		return s.cfg.Accounts.RevokeKeyOf(r.Context(), r.who.Account, id.String())
+		return s.cfg.Accounts.RevokeKey(r.Context(), r.who.Account, id.String())
 	})
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func TestWrongKeysGetTheSame401(t *testing.T) {
 	revoked, k, err := w.accounts.CreateKey(ctx, w.account.ID)
 	require.NoError(t, err)
 	require.Equal(t, 200, w.do("GET", "/account", nil, with("X-Api-Key", revoked)).status)
-	require.NoError(t, w.accounts.RevokeKey(ctx, k.ID))
+	require.NoError(t, w.accounts.RevokeKey(ctx, "", k.ID))
 	assert.Len(t, w.key, 44)
 	assert.True(t, strings.HasPrefix(w.key, "asr_"))
 	n := 0

@@ -111,7 +111,7 @@ func TestRealtimeCredentials(t *testing.T) {
 		assert.NotEmpty(t, o.Key)
 	}
 	assert.Equal(t, 401, w.send("GET", "/v1/account", nil, http.Header{"Authorization": {"Bearer " + own}}).status)
-	require.NoError(t, w.accounts.RevokeKeyOf(t.Context(), w.account.ID, k.ID))
+	require.NoError(t, w.accounts.RevokeKey(t.Context(), w.account.ID, k.ID))
 	_, status := w.dial("", others)
 	assert.Equal(t, 401, status)
 	require.NoError(t, w.accounts.Suspend(t.Context(), w.account.ID))

@@ -97,6 +97,5 @@ func stampOrNull(t *time.Time) *string {
 	if t == nil {
 		return nil
 	}
-	s := stamp(*t)
-	return &s
+	return new(stamp(*t))
 }

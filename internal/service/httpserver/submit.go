@@ -230,8 +230,7 @@ func (s *Server) createBatch(w http.ResponseWriter, r *request) error {
 	for i, it := range items {
 		b := batchItem{Index: i, URL: sub.urls[i], Success: it.Task != nil, Error: it.Error}
 		if it.Task != nil {
-			c := created(*it.Task)
-			b.Task = &c
+			b.Task = new(created(*it.Task))
 			out.Created++
 		} else {
 			out.Failed++

@@ -394,8 +394,7 @@ func (f *Form) finish() error {
 		return badField("stream", "requires response_format json, text or diarized_json")
 	}
 	f.segments = f.segments || !f.words
-	diarize := f.model.diarize || f.format == formatDiarized
-	f.Options.EnableDiarize, f.Options.EnableAudioEvents = &diarize, &no
+	f.Options.EnableDiarize, f.Options.EnableAudioEvents = new(f.model.diarize || f.format == formatDiarized), &no
 	f.Options.Optimize = f.model.optimize
 	level := spec.TimestampSegment
 	// Subtitles split long lines at words, and only the standard tier has word

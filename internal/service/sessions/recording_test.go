@@ -144,7 +144,7 @@ func TestRightsEnd(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		require.NoError(t, ctx.Err())
 		if of != "" {
-			require.NoError(t, w.Accounts.RevokeKey(t.Context(), of))
+			require.NoError(t, w.Accounts.RevokeKey(t.Context(), "", of))
 		} else {
 			require.NoError(t, w.Accounts.Suspend(t.Context(), w.Account))
 		}

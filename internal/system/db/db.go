@@ -393,18 +393,15 @@ func (d *DB) once(ctx context.Context, fn func(tx *sql.Tx) error) (err error) {
 
 // ForUpdate returns the clause that locks the rows of a SELECT on PostgreSQL;
 // SQLite's write lock needs none.
-func (d *DB) ForUpdate() string {
-	if d.dialect == Postgres {
-		return " FOR UPDATE"
-	}
-	return ""
-}
+func (d *DB) ForUpdate() string { return d.onPostgres(" FOR UPDATE") }
 
 // SkipLocked returns the clause that locks the rows of a SELECT on PostgreSQL
 // and skips rows that others have locked.
-func (d *DB) SkipLocked() string {
+func (d *DB) SkipLocked() string { return d.onPostgres(" FOR UPDATE SKIP LOCKED") }
+
+func (d *DB) onPostgres(clause string) string {
 	if d.dialect == Postgres {
-		return " FOR UPDATE SKIP LOCKED"
+		return clause
 	}
 	return ""
 }

@@ -3,6 +3,8 @@ package test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
@@ -33,19 +34,14 @@ func registered(t *testing.T) map[string]bool {
 	m.Restarts(func() int { return 0 })
 	m.RefusedConnections()
 	m.Live()
-	ch := make(chan *prometheus.Desc)
-	go func() {
-		m.Registry().Describe(ch)
-		close(ch)
-	}()
+	scraped := httptest.NewRecorder()
+	m.Handler().ServeHTTP(scraped, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	names := map[string]bool{}
-	for d := range ch {
-		names[regexp.MustCompile(`fqName: "([^"]+)"`).FindStringSubmatch(d.String())[1]] = true
+	for _, name := range m.Names() { // metrics appear with their first value
+		names[name] = true
 	}
-	scraped, err := m.Registry().Gather() // gauges of the state describe themselves only by their values
-	require.NoError(t, err)
-	for _, family := range scraped {
-		names[family.GetName()] = true
+	for _, found := range regexp.MustCompile(`(?m)^# TYPE (\w+) `).FindAllStringSubmatch(scraped.Body.String(), -1) {
+		names[found[1]] = true
 	}
 	require.True(t, names["otograph_queue_waiting"])
 	return names

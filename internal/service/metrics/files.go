@@ -1,20 +1,13 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 
 	"github.com/otograph/otograph/internal/system/backoff"
 )
@@ -35,9 +28,9 @@ func (m *Metrics) WriteFiles(ctx context.Context, dir string, every time.Duratio
 	file := filepath.Join(dir, m.worker+metricsSuffix)
 	defer os.Remove(file)
 	write := func() error {
-		err := os.MkdirAll(dir, 0o700)
+		err := cmp.Or(os.MkdirAll(dir, 0o700), os.WriteFile(file+".new", []byte(m.text()), 0o644))
 		if err == nil {
-			err = prometheus.WriteToTextfile(file, m.registry)
+			err = os.Rename(file+".new", file) // readers see all or nothing
 		}
 		if err != nil {
 			log.WarnContext(ctx, "metrics not written", "file", file, "error", err)
@@ -49,35 +42,21 @@ func (m *Metrics) WriteFiles(ctx context.Context, dir string, every time.Duratio
 }
 
 // ReadFiles lets Handler, called later, include the workers' metrics in dir.
-func (m *Metrics) ReadFiles(dir string) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	m.sources = append(m.sources, prometheus.GathererFunc(readRecent(dir, parser.TextToMetricFamilies)))
-}
+func (m *Metrics) ReadFiles(dir string) { m.files = dir }
 
-// readRecent returns a function that parses the recent files of a folder. It
-// skips a file that can't be read and names it in the error.
-func readRecent[F any](dir string, parse func(io.Reader) (map[string]F, error)) func() ([]F, error) {
-	return func() (families []F, failed error) {
-		files, err := filepath.Glob(filepath.Join(dir, "*"+metricsSuffix))
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			if info, err := os.Stat(file); err != nil || time.Since(info.ModTime()) > staleAfter {
-				continue // removed meanwhile, or stale
-			}
-			f, err := os.Open(file)
-			if err != nil {
-				continue // removed meanwhile
-			}
-			parsed, err := parse(f)
-			f.Close()
-			if err != nil {
-				failed = errors.Join(failed, fmt.Errorf("metrics of worker %s: %w", filepath.Base(file), err))
-				continue
-			}
-			families = slices.AppendSeq(families, maps.Values(parsed))
-		}
-		return families, failed
+// recent returns the texts of the living workers, without files of others.
+func (m *Metrics) recent() (texts []string) {
+	if m.files == "" {
+		return nil
 	}
+	files, _ := filepath.Glob(filepath.Join(m.files, "*"+metricsSuffix))
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || time.Since(info.ModTime()) > staleAfter {
+			continue // removed meanwhile, or stale
+		}
+		if text, err := os.ReadFile(file); err == nil && strings.HasPrefix(string(text), "# ") {
+			texts = append(texts, string(text))
+		}
+	}
+	return texts
 }

@@ -57,7 +57,7 @@ static int fit(const char *path, void *compat)
             for (size_t i = 1; lib && i < count; i++) {
                 const char *name = names + symbols[i].st_name, *number = names + version->vna_name;
                 if (versions[i] != version->vna_other) continue;
-                /* the loader's own symbols are only found through another library */
+                /* the loader's own symbols are found through another library alone */
                 if (dlvsym(lib, name, number) || dlvsym(compat, name, number)) continue;
                 versions[i] = VER_NDX_GLOBAL;
                 printf(" %s@%s", name, number);

@@ -1,16 +1,27 @@
 package systems
 
 import (
-	"math"
+	"errors"
 	"os"
 
+	goaudio "github.com/go-audio/audio"
+	"github.com/go-audio/wav"
+
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/files/mediafiles"
 )
 
 // WriteWAV writes samples at 16 kHz as a WAV file, mono with 16 bits.
 func WriteWAV(path string, samples []float32) error {
-	data := mediafiles.Samples16(samples)
-	header := mediafiles.WAVHeader(audio.SampleRate, uint32(min(len(data), math.MaxUint32)))
-	return os.WriteFile(path, append(header, data...), 0o666)
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	numbers := make([]int, 0, len(samples))
+	for _, s := range samples {
+		numbers = append(numbers, int(s*32767))
+	}
+	format := &goaudio.Format{NumChannels: 1, SampleRate: audio.SampleRate}
+	e := wav.NewEncoder(f, audio.SampleRate, 16, 1, 1)
+	err = e.Write(&goaudio.IntBuffer{Format: format, Data: numbers, SourceBitDepth: 16})
+	return errors.Join(err, e.Close(), f.Close())
 }

@@ -31,8 +31,7 @@ const (
 	// given, fewer clusters have a smaller error.
 	evidenceClusters = 100
 	// blockwise is the number of windows above which evidence first finds the
-	// voices of blocks of some evidenceClusters windows. All windows of a long
-	// recording at once leave too many voices.
+	// voices of blocks: all windows at once leave too many voices.
 	blockwise = 2 * evidenceClusters
 )
 

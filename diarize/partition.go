@@ -109,14 +109,13 @@ func baseClusters(ctx context.Context, x matrix, windows []audio.Span, near [][]
 	return cut(merges, x.n, n), n, nil
 }
 
-// blocks returns the voices, numbered 0 … n−1, that evidence finds in blocks of
-// about evidenceClusters windows: at most spareClusters of each, so that the
-// voices of all blocks are few enough to compare.
+// blocks returns the voices, 0 … n−1, that evidence finds in blocks of about
+// evidenceClusters windows, at most spareClusters in each.
 func blocks(x matrix, windows []audio.Span, near [][]localWindow, usual cosines) (voice []int, n int) {
 	s := sums{cosines: usual, parted: parted(x, windows, near)}
 	usual.two = s.twoVoices()
 	voice = make([]int, 0, x.n)
-	count := (x.n + evidenceClusters - 1) / evidenceClusters
+	count := (x.n + evidenceClusters/2) / evidenceClusters
 	for b := range count {
 		var block [][]float32
 		for i := x.n * b / count; i < x.n*(b+1)/count; i++ {

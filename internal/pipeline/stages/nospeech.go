@@ -31,9 +31,8 @@ func discard(s *Speech, t *asr.Transcript, abilities asr.Abilities, threshold fl
 // noSpeechSeconds seconds together and if, for each of them, the detector's
 // probability of silence is above noSpeechSilence in all of the speech that it
 // touches, and the confidence below noSpeechConfidence
-// (docs/measurements/speech-detection.md).
-// The mean probability of the tokens, below noSpeechTokens, replaces a
-// confidence that is not calibrated.
+// (docs/measurements/speech-detection.md). The mean probability of the tokens,
+// below noSpeechTokens, replaces a confidence that is not calibrated.
 const (
 	noSpeechSeconds    = 2.0
 	noSpeechSilence    = 0.35

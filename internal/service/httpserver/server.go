@@ -254,11 +254,11 @@ func (s *Server) routes(classes []byte) {
 	s.mux.Handle(b, s.answer(b, s.open(s.noSuchPath)))
 	outside := s.answer("/", s.noSuchPath)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		h := outside
 		if s.cfg.Web != nil && s.meant(r.URL.Path) == "" {
-			s.cfg.Web.ServeHTTP(w, r)
-			return
+			h = s.cfg.Web
 		}
-		outside.ServeHTTP(w, r)
+		h.ServeHTTP(w, r)
 	})
 }
 

@@ -27,16 +27,12 @@ func (s *Server) noSuchPath(_ http.ResponseWriter, r *request) error {
 	return notFound("unknown path")
 }
 
-// maxMeant limits the elements of a path in which meant looks for an endpoint.
-const maxMeant = 4
-
 // meant returns the endpoint at the end of a path, "" if there is none: a
 // client's base URL may have /v1 twice or not at all, or another folder, and its
-// path a slash at the end or capital letters. An endpoint's path is returned as
-// it is.
+// path a slash at the end or capital letters.
 func (s *Server) meant(from string) string {
 	elements := strings.Split(strings.ToLower(path.Clean("/"+from)), "/")[1:]
-	for elements = elements[max(0, len(elements)-maxMeant):]; len(elements) > 0; elements = elements[1:] {
+	for elements = elements[max(0, len(elements)-4):]; len(elements) > 0; elements = elements[1:] { // endpoints have at most four
 		rest := "/" + strings.Join(elements, "/")
 		for _, p := range []string{rest, s.cfg.BasePath + rest, s.folder() + rest} {
 			_, pattern := s.mux.Handler(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: p}})

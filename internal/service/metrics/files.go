@@ -12,9 +12,8 @@ import (
 	"github.com/otograph/otograph/internal/system/backoff"
 )
 
-// Workers are separate processes, which Prometheus does not scrape. Each writes
-// its metrics to a file from time to time, and the server that started them
-// exports them together with its own.
+// Prometheus does not scrape workers, separate processes. Each writes its metrics
+// to a file from time to time, and the server exports them with its own.
 
 // staleAfter is the greatest age of a living worker's metrics file.
 const staleAfter = 2 * time.Minute

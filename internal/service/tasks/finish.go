@@ -71,8 +71,7 @@ func (s *core) settle(ctx context.Context, c *Claim, o Outcome, key string) erro
 				return err
 			}
 		}
-		length := o.length()
-		r.result, r.AudioDuration, r.voiceModel, r.Warnings = key, &length, o.VoiceModel, warnings
+		r.result, r.AudioDuration, r.voiceModel, r.Warnings = key, new(o.length()), o.VoiceModel, warnings
 		if o.Result.Ran.ASR {
 			r.Language = o.Result.Language
 		}

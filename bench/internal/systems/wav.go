@@ -20,8 +20,7 @@ func WriteWAV(path string, samples []float32) error {
 	for _, s := range samples {
 		numbers = append(numbers, int(s*32767))
 	}
-	format := &goaudio.Format{NumChannels: 1, SampleRate: audio.SampleRate}
 	e := wav.NewEncoder(f, audio.SampleRate, 16, 1, 1)
-	err = e.Write(&goaudio.IntBuffer{Format: format, Data: numbers, SourceBitDepth: 16})
+	err = e.Write(&goaudio.IntBuffer{Format: &goaudio.Format{NumChannels: 1, SampleRate: audio.SampleRate}, Data: numbers, SourceBitDepth: 16})
 	return errors.Join(err, e.Close(), f.Close())
 }

@@ -195,7 +195,8 @@ func TestLivePreparesOnce(t *testing.T) {
 		Items: []Item{{Name: "a", Path: file, Text: new("yes")}},
 		Systems: []System{
 			{Name: "first", Set: demo.Models(), Stream: says, Options: otograph.Options{EnableDiarize: new(false), EnableAudioEvents: new(false)}},
-			{Name: "second", Stream: refuses}, {Name: "third", Stream: says},
+			{Name: "second", Stream: refuses},
+			{Name: "third", Stream: says},
 		},
 		Progress: func(s Step) {
 			if s.What == "transcribe as a whole" {

@@ -32,15 +32,16 @@ func TestManifestForms(t *testing.T) {
 		assert.Equal(t, want, items, name)
 	}
 	for text, why := range map[string]string{
-		"a,b\n1,2":                                                   "expected JSON objects, a list of them, or a table",
-		`[{"file":"a.wav"}`:                                          "the list has no end",
-		`{"file":"a.wav"} x`:                                         "line 1: invalid character",
-		`{"file":"a.wav","offset":-1}`:                               "offset and duration",
-		"path,offset\na.wav,soon":                                    `line 2: offset: expected a number, got "soon"`,
-		`{"file":"a.wav"}{"file":"b.wav","txet":"a"}`:                `line 1: unknown key "txet"; did you mean "text"?`,
-		`[{"file":"a.wav","Ofset":3}]`:                               `unknown key "Ofset"; did you mean "offset"?`,
-		"file,txt\na.wav,x":                                          `line 2: unknown key "txt"; did you mean "text"?`,
-		"path\tsentense\na.wav\tx":                                   `line 2: unknown key "sentense"; did you mean "sentence"?`,
+		"a,b\n1,2":                                    "expected JSON objects, a list of them, or a table",
+		`[{"file":"a.wav"}`:                           "the list has no end",
+		`{"file":"a.wav"} x`:                          "line 1: invalid character",
+		`{"file":"a.wav","offset":-1}`:                "offset and duration",
+		"path,offset\na.wav,soon":                     `line 2: offset: expected a number, got "soon"`,
+		`{"file":"a.wav"}{"file":"b.wav","txet":"a"}`: `line 1: unknown key "txet"; did you mean "text"?`,
+		`[{"file":"a.wav","Ofset":3}]`:                `unknown key "Ofset"; did you mean "offset"?`,
+		"file,txt\na.wav,x":                           `line 2: unknown key "txt"; did you mean "text"?`,
+		"path\tsentense\na.wav\tx":                    `line 2: unknown key "sentense"; did you mean "sentence"?`,
+
 		`{"file":"a.wav","turns":[{"start":0,"end":1,"spk":"a"}]}`:   `turns: the key "speaker" is missing`,
 		`{"file":"a.wav","words":[{"start":0,"end":1,"token":"a"}]}`: `words: the key "text" or "word" is missing`,
 		"{\"file\":\"a.wav\"}\n{\"file\":\"a.wav\"}":                 "line 2: a.wav has been named on line 1 already",

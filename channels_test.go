@@ -183,7 +183,7 @@ func TestChannelsOfOneMicrophone(t *testing.T) {
 }
 
 // TestSplitRecordingResumesFromCheckpoints: a run of split channels resumes
-// from its own checkpoints, not from those of the mix, with the same result,
+// from its own checkpoints, not from the mix's, with the same result,
 // and each stage has its own time.
 func TestSplitRecordingResumesFromCheckpoints(t *testing.T) {
 	p := shared(t)

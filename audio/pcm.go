@@ -75,7 +75,7 @@ func FromSamples(samples []float32) *PCM {
 	}}
 }
 
-// Len returns the number of samples, including those that a Tape has dropped.
+// Len returns the number of samples, with the samples that a Tape has dropped.
 func (p *PCM) Len() int { return p.first + len(p.samples) }
 
 // Duration returns the length in seconds.

@@ -17,7 +17,7 @@ const (
 	minWAVRate    = 1000       // Hz; at lower rates, a few kilobytes would be hours
 	maxWAVRate    = 768000     // Hz
 	maxWAVHeader  = 16 << 20   // bytes before the samples
-	streamingSize = 0x7fff0000 // greater data sizes are placeholders of programs that write to a pipe
+	streamingSize = 0x7fff0000 // least data size that is a placeholder of programs that write to a pipe
 	untilEOF      = int64(-1)
 )
 

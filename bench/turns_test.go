@@ -35,7 +35,7 @@ func speakerTurns(list []turnTuple) (out []SpeakerTurn) {
 	return out
 }
 
-// compareTurns compares our figures with those of the cases, in all printed
+// compareTurns compares our figures with the figures of the cases, in all printed
 // digits.
 func compareTurns(t *testing.T, cases io.Reader) {
 	t.Helper()

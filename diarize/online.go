@@ -47,7 +47,7 @@ const (
 	settledWorth = 20
 	// For an embedder that states no cosines, the usual cosines of one voice
 	// and of two are usualSpread above and below usualCosine times its
-	// threshold of one voice, as those of the embedded model are.
+	// threshold of one voice, as for the embedded model.
 	usualCosine, usualSpread = 0.8, 0.15
 )
 

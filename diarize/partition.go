@@ -56,7 +56,7 @@ func partition(ctx context.Context, x matrix, windows []audio.Span, near [][]loc
 		}
 		labels = nearestCentroids(x, centre)
 		if distinct(labels, k) < k {
-			break // each centroid is nearest to its own sample, so no speaker is lost
+			break // impossible, because each centroid is nearest to its own sample; no speaker may be lost
 		}
 		centre = centroids(x, labels, k)
 	}

@@ -12,8 +12,9 @@ import (
 	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
-// afterRows adds to each row [N,T,5] a tenth of the row before, of which first is
-// the one before the first, and what its number, from at on, gives the tokens.
+// afterRows adds to each row [N,T,5] a tenth of the row before (first precedes the
+// first row), and to the columns of two tokens a share of the row's number,
+// counted from at.
 func afterRows(g *onnxfile.Graph, rows, first, at string) string {
 	shape := g.Op("Shape", []string{rows})
 	count := g.Op("Gather", []string{shape, g.Const(onnxfile.Ints(nil, 1))})

@@ -135,8 +135,8 @@ type part struct {
 }
 
 // parts detects the languages of passages and joins neighbors of one. Each
-// passage gets the most likely language among the given one and those that some
-// passage is sure of. nil means that all passages are in the given language,
+// passage gets the most likely language among the given one and the languages of
+// which some passage is sure. nil means that all passages are in the given language,
 // which a pass over passages with little silence after them can show.
 func (e *Engine) parts(ctx context.Context, pcm *audio.PCM, passages []decode.Window, language string, t *task) (list []part, err error) {
 	sure, _, err := e.spoken(ctx, pcm, passages, language, true, t)

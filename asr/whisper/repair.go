@@ -305,9 +305,9 @@ func (r *repair) fill(p *patch) {
 	}
 }
 
-// unwritten returns the words of a stretch inside a clause without those that
-// the clause has after it, and then without those that it has before it: they
-// were misplaced, not left out.
+// unwritten returns the words of a stretch inside a clause without its last words
+// if the clause continues with the same ones, and then without its first words if
+// they precede the stretch: such words were misplaced, not left out.
 func unwritten(words, before, after []decode.Word) []decode.Word {
 	if k := len(before) - 1; k < 0 || strings.TrimRightFunc(before[k].Text, unicode.IsPunct) != before[k].Text {
 		return words
@@ -325,8 +325,8 @@ func unwritten(words, before, after []decode.Word) []decode.Word {
 	return words
 }
 
-// repeats reports whether words equal their neighbors, which get the times of
-// the words if these last longer.
+// repeats reports whether words equal their neighbors. If the words last longer,
+// the neighbors get their times.
 func repeats(words, neighbors []decode.Word) bool {
 	if !slices.EqualFunc(words, neighbors, func(a, b decode.Word) bool { return slices.Equal(lettersOf(a.Text), lettersOf(b.Text)) }) {
 		return false

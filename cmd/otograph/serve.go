@@ -57,7 +57,7 @@ type serveCmd struct {
 // Run serves until it is stopped.
 func (c *serveCmd) Run(ctx context.Context) error {
 	log := newLog(c.LogLevel)
-	if os.Getenv("GOGC") == "" { // startPercent is for opening models, which a server does not
+	if os.Getenv("GOGC") == "" { // startPercent suits the opening of models, and a server opens none
 		debug.SetGCPercent(100)
 	}
 	limitMemory(log)

@@ -104,7 +104,7 @@ type manifestLine struct {
 	keys      map[string]string
 }
 
-// otherNames lists the names that a manifest's keys have in those of NeMo, Common
+// otherNames lists the names of a manifest's keys in manifests of NeMo, Common
 // Voice, Hugging Face and others; in tables they are names of columns.
 var otherNames = map[string][]string{
 	"file":     {"path", "audio_filepath", "audio", "wav", "wav_filename", "file_name", "filename"},

@@ -159,7 +159,7 @@ const maxSeconds = 1e7
 
 // readCTM reads NIST's words with times: recording, channel, start, duration,
 // word. Alternatives, between lines with <ALT_BEGIN>, <ALT> and <ALT_END>, become
-// those of STM; their first words have times. The lines are put into the order
+// alternatives of STM; their first words have times. The lines are put in the order
 // that sclite requires: channel, time.
 func readCTM(rows []datasets.Row) *otograph.Result {
 	marks := map[string]string{"<ALT_BEGIN>": "{", "<ALT>": "/", "<ALT_END>": "}"}
@@ -218,7 +218,7 @@ func inOrder(rows []datasets.Row, column int) []datasets.Row {
 }
 
 // readSTM reads NIST's segments: recording, channel, speaker, start, end, an
-// optional label in angle brackets, text. Lines are sorted as those of CTM.
+// optional label in angle brackets, text. The lines are put in order of channel and time.
 func readSTM(rows []datasets.Row) *otograph.Result {
 	res := &otograph.Result{}
 	for _, row := range inOrder(rows, 3) {

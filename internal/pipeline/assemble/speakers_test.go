@@ -118,7 +118,7 @@ func TestOneWordKeepsTheSpeaker(t *testing.T) {
 	}
 }
 
-// A long turn that began early is also found behind shorter turns.
+// TestTurnIndexOverlap: a long turn that began early has a word behind shorter turns.
 func TestTurnIndexOverlap(t *testing.T) {
 	x := newTurnIndex([]diarize.Turn{{Start: 0, End: 10, Speaker: 1}, {Start: 1, End: 2, Speaker: 0}, {Start: 3, End: 4, Speaker: 0}})
 	assert.Equal(t, 1, x.speaker(5, 6))

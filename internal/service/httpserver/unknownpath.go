@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// noSuchPath refuses a path that is no endpoint, with the one probably meant.
+// noSuchPath refuses a path that is no endpoint, and proposes an endpoint.
 func (s *Server) noSuchPath(_ http.ResponseWriter, r *request) error {
 	if meant := s.meant(r.URL.Path); meant != "" {
 		return notFound("unknown path; did you mean " + meant + "?")

@@ -91,9 +91,11 @@ func madeUpParts(signed bool) (encoder, decoder *onnxfile.Parts, table weightTab
 	linear(decoder, "/", "proj_out", testWidth, testTokens)
 	for i := range testLayers {
 		l := fmt.Sprintf("layers.%d", i)
-		for side, p := range map[string]*onnxfile.Parts{"": encoder, "model.decoder.": decoder} {
-			ending := map[string]string{"": "", "model.decoder.": "_merged_0"}[side]
-			inner := map[string]int{"": testInner, "model.decoder.": 2 * testInner}[side]
+		for _, p := range []*onnxfile.Parts{encoder, decoder} {
+			side, ending, inner := "", "", testInner
+			if p == decoder {
+				side, ending, inner = "model.decoder.", "_merged_0", 2*testInner
+			}
 			root := "/" + strings.ReplaceAll(side, ".", "/")
 			for _, m := range []string{"q_proj", "k_proj", "v_proj", "o_proj"} {
 				linear(p, root, l+"/self_attn/"+m, testWidth, testWidth)
@@ -103,8 +105,9 @@ func madeUpParts(signed bool) (encoder, decoder *onnxfile.Parts, table weightTab
 			}
 			linear(p, root, l+"/mlp/fc1", testWidth, inner)
 			linear(p, root, l+"/mlp/fc2", testInner, testWidth)
-			for name, n := range map[string]int{"mlp.fc1.bias": inner, "mlp.fc2.bias": testWidth, "input_layernorm.weight": testWidth, "post_attention_layernorm.weight": testWidth} {
-				float(p, side+l+"."+name+ending, 1, int64(n))
+			float(p, side+l+".mlp.fc1.bias"+ending, 1, int64(inner))
+			for _, name := range []string{"mlp.fc2.bias", "input_layernorm.weight", "post_attention_layernorm.weight"} {
+				float(p, side+l+"."+name+ending, 1, w)
 			}
 		}
 		float(decoder, "model.decoder."+l+".final_layernorm.weight_merged_0", 1, w)

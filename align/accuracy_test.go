@@ -156,10 +156,10 @@ func TestDifferingTexts(t *testing.T) {
 	assert.Zero(t, nothing.Score)
 }
 
-// TestNumbers aligns texts in which every fifth word, each in turn, is written
-// in digits: the numbers must get the times of the spoken words, and the other
-// words must keep theirs.
-func TestNumbers(t *testing.T) {
+// TestNumbersInDigits aligns texts in which every fifth word, each in turn, is
+// written in digits: the numbers must get the times of the spoken words, and
+// the other words must keep theirs.
+func TestNumbersInDigits(t *testing.T) {
 	items := wordSet(t)
 	l := openDemo(t)
 	var within, beside bench.TimeErrors

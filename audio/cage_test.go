@@ -148,9 +148,9 @@ func slowFile(t testing.TB) string {
 	return path
 }
 
-// TestCancel checks that a canceled caller gets its cause and that no child or
-// file remains.
-func TestCancel(t *testing.T) {
+// TestCanceledDecodingLeavesNothing checks that a canceled caller gets its
+// cause and that no child or file remains.
+func TestCanceledDecodingLeavesNothing(t *testing.T) {
 	needFFmpeg(t)
 	path := slowFile(t)
 	cause := errors.New("the caller went away")
@@ -299,8 +299,8 @@ func TestSandbox(t *testing.T) {
 	assert.Equal(t, "none", SandboxState{}.Strength())
 }
 
-// TestParallel decodes on many goroutines in parallel.
-func TestParallel(t *testing.T) {
+// TestParallelDecoding decodes on many goroutines in parallel.
+func TestParallelDecoding(t *testing.T) {
 	needFFmpeg(t)
 	content, err := os.ReadFile("testdata/formats/no_extension")
 	require.NoError(t, err)

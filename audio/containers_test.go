@@ -306,8 +306,8 @@ func TestOddLanguagesAreNotShown(t *testing.T) {
 	}
 }
 
-// TestSphere reads NIST SPHERE through ffmpeg.
-func TestSphere(t *testing.T) {
+// TestNISTSphere reads NIST SPHERE through ffmpeg.
+func TestNISTSphere(t *testing.T) {
 	needFFmpeg(t)
 	sphere := func(fields string, samples []byte) []byte {
 		head := "NIST_1A\n   1024\nchannel_count -i 1\nsample_rate -i 8000\n" + fields + "end_head\n"

@@ -157,7 +157,7 @@ func checkFormat(t *testing.T, path string, c formatCase, reference *PCM, stream
 	assert.Equal(t, []any{info.Container, info.Codec, info.SampleRate, info.Channels, info.Size}, []any{p.Container, p.Codec, p.SampleRate, p.Channels, p.Size})
 }
 
-func TestBad(t *testing.T) {
+func TestBadFiles(t *testing.T) {
 	needFFmpeg(t)
 	corpora(t, "bad", func(t *testing.T, dir string) {
 		for _, c := range readManifest[badCase](t, filepath.Join(dir, "manifest.jsonl")) {

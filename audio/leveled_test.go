@@ -16,7 +16,7 @@ func loudness(x []float32) float64 {
 	return 10 * math.Log10(energy/float64(len(x)))
 }
 
-func TestLeveled(t *testing.T) {
+func TestQuietRecordingsAreAmplified(t *testing.T) {
 	const second = SampleRate
 	quiet := func(seconds int, level float32) *PCM { return FromSamples(noise(seconds*second, level, 1)) }
 

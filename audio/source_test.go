@@ -110,7 +110,7 @@ func TestNotRegular(t *testing.T) {
 	assert.False(t, spec.IsPermanent(err))
 }
 
-func TestLimits(t *testing.T) {
+func TestLengthAndSizeLimits(t *testing.T) {
 	needFFmpeg(t)
 	second := wavFile{data: s16(tone(SampleRate, 440, 1))}.bytes()
 	endless := wavFile{data: s16(tone(SampleRate, 440, 1)), dataSize: size(0xffffffff)}.bytes()
@@ -187,7 +187,7 @@ func TestFailedReadIsAMachineError(t *testing.T) {
 	assert.False(t, spec.IsPermanent(err))
 }
 
-func TestRaw(t *testing.T) {
+func TestRawSamples(t *testing.T) {
 	src := tone(48000, 440, 0.5)
 	pcm, err := Open(t.Context(), Raw(src, 48000, 1), Options{})
 	require.NoError(t, err)

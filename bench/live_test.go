@@ -141,7 +141,7 @@ func (s *busy) Close() (*otograph.Result, error) {
 
 // Live measures another recognizer's sessions; if it refuses the sessions of a
 // load, the report has a failure.
-func TestLiveOfAnother(t *testing.T) {
+func TestLiveOfAnotherRecognizer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open atomic.Int32
 		stream := func(_ context.Context, language *string) (LiveStream, error) {

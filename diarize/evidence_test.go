@@ -83,9 +83,9 @@ func TestVoicesOfLongRecordings(t *testing.T) {
 	assert.Equal(t, 60, k)
 }
 
-// TestPartedWindows reads the cosine of two voices off the windows that the
-// segmenter gives two local speakers.
-func TestPartedWindows(t *testing.T) {
+// TestCosineOfLocalSpeakers reads the cosine of two voices off the windows that
+// the segmenter gives two local speakers.
+func TestCosineOfLocalSpeakers(t *testing.T) {
 	x := matrix{data: []float32{1, 0, 0.6, 0.8, 0, 1, 0, 1}, n: 4, dim: 2}
 	windows := []audio.Span{{Start: 0, End: 10}, {Start: 10, End: 20}, {Start: 15, End: 25}, {Start: 30, End: 40}}
 	p := parted(x, windows, [][]localWindow{{{0, 0}, {1, 1}, {2, 0}}, {{3, 0}}})

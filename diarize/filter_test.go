@@ -8,7 +8,7 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-func TestOnly(t *testing.T) {
+func TestFilter(t *testing.T) {
 	e := &Embeddings{
 		Speech:  []audio.Span{{Start: 0, End: 10}, {Start: 20, End: 30}, {Start: 40, End: 50}},
 		Windows: []audio.Span{{Start: 0, End: 10}, {Start: 20, End: 25}, {Start: 25, End: 30}, {Start: 40, End: 50}},

@@ -104,7 +104,7 @@ func TestOnlineNumbersVoicesOnce(t *testing.T) {
 
 // A second voice that is at first taken for the first voice gets its own number
 // after a few seconds of speech, also for the speech already reported.
-func TestOnlineCorrects(t *testing.T) {
+func TestOnlineCorrectsASecondVoice(t *testing.T) {
 	o, err := NewOnline(likeVoices{}, DefaultOptions().ClusterOptions)
 	require.NoError(t, err)
 	talk := newTalk(2)

@@ -163,7 +163,7 @@ func TestNumberOfSpeakersIsKept(t *testing.T) {
 	}
 }
 
-func TestFewWindows(t *testing.T) {
+func TestClustersOfFewWindows(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		x, truth := simulate(rand.New(rand.NewPCG(9, 9)), []int{n}, simulated{})
 		e := timeline(truth)

@@ -9,9 +9,9 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// TestAnswers: a short answer inside the turn of another speaker, without a
-// pause, is a turn if a passage marks it as one utterance.
-func TestAnswers(t *testing.T) {
+// TestShortAnswersAreTurns: a short answer inside the turn of another speaker,
+// without a pause, is a turn if a passage marks it as one utterance.
+func TestShortAnswersAreTurns(t *testing.T) {
 	const s = audio.SampleRate
 	truth := []utterance{{audio.Span{Start: 0, End: 20 * s}, 0}, {audio.Span{Start: 20 * s, End: 40 * s}, 1}, {audio.Span{Start: 40 * s, End: 50 * s}, 0}}
 	answer := audio.Span{Start: 50 * s, End: 50*s + 4*s/10}

@@ -9,7 +9,7 @@ import (
 )
 
 // A window unlike all others does not take the place of a voice.
-func TestWard(t *testing.T) {
+func TestAnOutlierIsNoVoice(t *testing.T) {
 	x, truth := simulate(rand.New(rand.NewPCG(4, 4)), []int{40, 30, 20}, simulated{low: 0.35, high: 0.5})
 	for d, v := range gauss(rand.New(rand.NewPCG(8, 8)), make([]float64, x.dim)) {
 		x.row(7)[d] = float32(v) // a cough

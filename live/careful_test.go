@@ -20,7 +20,7 @@ func bare(opt Options) *Session {
 
 // A careful session shows words when three successive recognitions agree on
 // them, other sessions when two do.
-func TestCareful(t *testing.T) {
+func TestCarefulSessionsNeedThreeAgreements(t *testing.T) {
 	for careful, want := range map[bool][]string{false: {"we", "we are", "we are here to"}, true: {"we", "we are"}} {
 		s, u := bare(Options{Careful: careful}), &utterance{}
 		for i, text := range []string{"we", "we arc", "we are hear", "we are here to", "we are here to stay"} {
@@ -36,7 +36,7 @@ func TestCareful(t *testing.T) {
 
 // If a shown word is revised, the text continues to grow; in a pause one
 // recognition is enough.
-func TestPartialsContinue(t *testing.T) {
+func TestTextGrowsAfterARevision(t *testing.T) {
 	s, u := bare(Options{}), &utterance{}
 	for i, text := range []string{"I scream", "I scream at", "Ice cream at the", "Ice cream at the beach.", "Ice cream at the beach today."} {
 		s.show(u, text, audio.Span{End: i * sketchEvery}, i == 4)
@@ -94,7 +94,7 @@ func TestPauseIsRecognizedOnce(t *testing.T) {
 
 // Partials that were due but not made are counted once, also in an utterance
 // without any Partial.
-func TestDropped(t *testing.T) {
+func TestSkippedPartialsAreCounted(t *testing.T) {
 	s, u := bare(Options{}), &utterance{start: 1000}
 	for seconds, want := range map[float64]int{0.4: 0, 0.5: 1, 0.89: 1, 0.91: 2, 2.11: 5} {
 		s.at = u.start + int(seconds*audio.SampleRate)

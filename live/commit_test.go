@@ -12,7 +12,7 @@ import (
 
 // Each Commit and Discard has its event, in the order of the calls. A discarded
 // utterance has no text; in a pause there is no utterance.
-func TestMarks(t *testing.T) {
+func TestCommitAndDiscardHaveEvents(t *testing.T) {
 	p := demoPipeline(t)
 	pcm := decoded(t, "../testdata/demo/short/en_00.flac")
 	opt := Options{Options: otograph.Options{Optimize: new(true), EnableDiarize: new(false), EnableAudioEvents: new(false)}, Manual: true}

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestAgreed(t *testing.T) {
+func TestWordsOfBothTexts(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{
 		{"So I", "So I think", "So I"},
 		{"My fellow Ameri", "My fellow Americans", "My fellow"},
@@ -24,7 +24,7 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-func TestGrown(t *testing.T) {
+func TestFinalTextKeepsShownWords(t *testing.T) {
 	for _, c := range []struct {
 		before, final, want string
 		kept                bool

@@ -7,7 +7,7 @@ import (
 )
 
 // Sound is done when no work on its final texts and sound events waits or runs.
-func TestDone(t *testing.T) {
+func TestDoneSoundHasNoWaitingWork(t *testing.T) {
 	c := &client{s: &scheduler{cores: 1}}
 	wait := make(chan struct{})
 	work := func(end int) task { return task{end, func(int) { <-wait }} }

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestF4Readiness checks the readiness with a working database and a store that
-// hangs, fails, and works again.
-func TestF4Readiness(t *testing.T) {
+// TestReadinessFollowsTheStore checks the readiness with a working database and
+// a store that hangs, fails, and works again.
+func TestReadinessFollowsTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		// A hanging check may still run when the test replaces it.

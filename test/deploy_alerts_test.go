@@ -90,7 +90,7 @@ func readAlerts(t *testing.T) (alerts []alert) {
 	return alerts
 }
 
-func TestF12AlertsUseExistingMetrics(t *testing.T) {
+func TestAlertsUseExistingMetrics(t *testing.T) {
 	existing := registered(t)
 	page, err := os.ReadFile("../docs/alerts.md")
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func dashboardQueries(t *testing.T) map[string][]string {
 	return queries
 }
 
-func TestF12DashboardUsesExistingMetrics(t *testing.T) {
+func TestDashboardUsesExistingMetrics(t *testing.T) {
 	existing := registered(t)
 	for title, queries := range dashboardQueries(t) {
 		for _, q := range queries {
@@ -148,9 +148,9 @@ func TestF12DashboardUsesExistingMetrics(t *testing.T) {
 	}
 }
 
-// TestF12Promtool checks and runs the rules, and checks the dashboard's queries
-// as if they were rules.
-func TestF12Promtool(t *testing.T) {
+// TestPromtoolAcceptsRulesAndQueries checks and runs the rules, and checks the
+// dashboard's queries as if they were rules.
+func TestPromtoolAcceptsRulesAndQueries(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("promtool is not installed")

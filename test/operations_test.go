@@ -64,10 +64,10 @@ func fillStore(t *testing.T, dir string, n int) {
 	}
 }
 
-// TestF1ForeignFolder starts servers on another application's folder of 600
-// files: each start is refused, and every file remains. (F1 with an S3 server:
-// TestF1ForeignBucket.)
-func TestF1ForeignFolder(t *testing.T) {
+// TestForeignFolderIsRefused starts servers on another application's folder of
+// 600 files: each start is refused, and every file remains. (With an S3 server:
+// TestForeignBucketIsKept.)
+func TestForeignFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	blobs := filepath.Join(t.TempDir(), "blobs")
 	owner := serve(t, t.TempDir(), "--workers", "0", "--blobs", blobs)
@@ -93,15 +93,15 @@ func TestF1ForeignFolder(t *testing.T) {
 	time.Sleep(5 * time.Second) // the first version had deleted all of them after 4 s
 	require.NoError(t, s.stop())
 	assert.Len(t, files(t, blobs), len(before))
-	t.Log("F1: 600 files of a stranger's, 3 starts refused, 1 after an adoption: 0 files deleted")
+	t.Log("600 files of a stranger's, 3 starts refused, 1 after an adoption: 0 files deleted")
 }
 
-// TestF1ForeignBucket starts servers with empty databases on an S3 server whose
-// bucket holds 600 foreign objects: under the service's prefix, under a
+// TestForeignBucketIsKept starts servers with empty databases on an S3 server
+// whose bucket holds 600 foreign objects: under the service's prefix, under a
 // neighboring prefix, and at the bucket's top level. If the objects may be the
 // service's own, each start is refused; otherwise the server starts, collects
 // without limits, and deletes none of them.
-func TestF1ForeignBucket(t *testing.T) {
+func TestForeignBucketIsKept(t *testing.T) {
 	t.Parallel()
 	s3 := newS3(t)
 	at := func(prefix string) string { return strings.Replace(s3.source, "/service?", prefix+"?", 1) }
@@ -142,12 +142,12 @@ func TestF1ForeignBucket(t *testing.T) {
 	after := list()
 	assert.Subset(t, after, before)
 	assert.Len(t, after, len(before)+1, "and the identity of the bucket's own")
-	t.Logf("F1 on %s: 600 objects of others, 3 starts refused, 1 beside them: 0 objects deleted", s3.name)
+	t.Logf("on %s: 600 objects of others, 3 starts refused, 1 beside them: 0 objects deleted", s3.name)
 }
 
-// TestF3Partition drops every packet between a server and PostgreSQL: requests
-// are answered with 503 within five seconds.
-func TestF3Partition(t *testing.T) {
+// TestPartitionedDatabaseIs503 drops every packet between a server and
+// PostgreSQL: requests are answered with 503 within five seconds.
+func TestPartitionedDatabaseIs503(t *testing.T) {
 	t.Parallel()
 	source := dbtest.PostgresSource(t)
 	proxy, through := dbtest.Proxied(t, source)
@@ -175,11 +175,12 @@ func TestF3Partition(t *testing.T) {
 		a, err := s.try("GET", "/tasks/"+id, nil)
 		return err == nil && a.status == 200
 	}, patience, 100*time.Millisecond)
-	t.Logf("F3: %d of 6 requests answered 503 while every packet to PostgreSQL was dropped, 200 afterwards", asked)
+	t.Logf("%d of 6 requests answered 503 while every packet to PostgreSQL was dropped, 200 afterwards", asked)
 }
 
-// TestF8Start starts servers whose database or file store is unavailable.
-func TestF8Start(t *testing.T) {
+// TestStartNamesTheFault starts servers whose database or file store is
+// unavailable.
+func TestStartNamesTheFault(t *testing.T) {
 	t.Parallel()
 	at := func(endpoint string) string { return outside.S3Store(endpoint, "files") }
 	gone := httptest.NewServer(nil)
@@ -215,9 +216,10 @@ func TestF8Start(t *testing.T) {
 	assert.Contains(t, s.logged(), "waiting for the database")
 }
 
-// TestF10Migrations: serve and migrate update the tables, other commands never
-// do, and every command refuses the tables of a newer program.
-func TestF10Migrations(t *testing.T) {
+// TestOnlyServeAndMigrateChangeTables: serve and migrate update the tables,
+// other commands never do, and every command refuses the tables of a newer
+// program.
+func TestOnlyServeAndMigrateChangeTables(t *testing.T) {
 	t.Parallel()
 	s := &server{t: t, data: t.TempDir()}
 	out, err := s.run("account", "create", "someone")

@@ -28,9 +28,9 @@ type queueList struct {
 	} `json:"workers"`
 }
 
-// TestF13OperatorSteersTheQueue pauses a lane, cancels and retries a task,
-// and finds every task charged once or not at all.
-func TestF13OperatorSteersTheQueue(t *testing.T) {
+// TestOperatorSteersTheQueue pauses a lane, cancels and retries a task, and
+// finds every task charged once or not at all.
+func TestOperatorSteersTheQueue(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir(), "--workers", "1").unlimited()
 	queue := func(args ...string) string { return s.must(append([]string{"queue"}, args...)...) }

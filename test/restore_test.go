@@ -14,10 +14,10 @@ import (
 	"github.com/otograph/otograph/internal/test/dbtest"
 )
 
-// TestF11Restore copies a running service with its files, destroys everything,
-// and restores the copy elsewhere: every task that was accepted before the
-// backup exists, is done in the end, and is charged once.
-func TestF11Restore(t *testing.T) {
+// TestBackupIsRestoredElsewhere copies a running service with its files,
+// destroys everything, and restores the copy elsewhere: every task that was
+// accepted before the backup exists, is done in the end, and is charged once.
+func TestBackupIsRestoredElsewhere(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir(), "--keep-audio", "24h").unlimited()
 	audio := clip(t, 8, 1.5)
@@ -66,14 +66,15 @@ func TestF11Restore(t *testing.T) {
 	}
 	exact(t, d)
 	assert.Equal(t, len(ids), count(t, d, "SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
-	t.Logf("F11: %d tasks accepted before the backup, %d of them unfinished in it: all done on the restored service, %d charges", len(ids), waiting, len(ids))
+	t.Logf("%d tasks accepted before the backup, %d of them unfinished in it: all done on the restored service, %d charges", len(ids), waiting, len(ids))
 }
 
-// TestF11RestorePostgres dumps PostgreSQL with pg_dump while tasks run, copies
-// the files, destroys both, and restores them with pg_restore and `otograph
-// restore`. Every task that was accepted before is done and charged once,
-// except one whose audio was lost: it fails immediately and is not charged.
-func TestF11RestorePostgres(t *testing.T) {
+// TestPostgresBackupIsRestored dumps PostgreSQL with pg_dump while tasks run,
+// copies the files, destroys both, and restores them with pg_restore and
+// `otograph restore`. Every task that was accepted before is done and charged
+// once, except one whose audio was lost: it fails immediately and is not
+// charged.
+func TestPostgresBackupIsRestored(t *testing.T) {
 	t.Parallel()
 	source := dbtest.PostgresSource(t)
 	blobs := filepath.Join(t.TempDir(), "blobs")
@@ -127,7 +128,7 @@ func TestF11RestorePostgres(t *testing.T) {
 	exact(t, d)
 	assert.Equal(t, len(ids)-1, count(t, d, "SELECT COUNT(*) FROM ledger WHERE type = 'deduction'"))
 	assert.Equal(t, 1, count(t, d, "SELECT attempt FROM tasks WHERE id = $1", lost), "no retry can restore the audio")
-	t.Logf("F11 on PostgreSQL: %d tasks in the dump, 4 unfinished: %d done, 1 without its audio failed, %d charges", len(ids), len(ids)-1, len(ids)-1)
+	t.Logf("on PostgreSQL: %d tasks in the dump, 4 unfinished: %d done, 1 without its audio failed, %d charges", len(ids), len(ids)-1, len(ids)-1)
 }
 
 // postgres runs one of PostgreSQL's programs.
@@ -141,9 +142,9 @@ func postgres(t *testing.T, program string, args ...string) {
 	require.NoError(t, err, "%s: %s", program, out)
 }
 
-// TestF11RestoreRefuses: files that are not backups, and folders that are in
-// use, are refused.
-func TestF11RestoreRefuses(t *testing.T) {
+// TestRestoreRefusesBadBackups: files that are not backups, and folders that
+// are in use, are refused.
+func TestRestoreRefusesBadBackups(t *testing.T) {
 	t.Parallel()
 	s := &server{t: t, data: t.TempDir()}
 	broken := filepath.Join(t.TempDir(), "broken.db")
@@ -159,10 +160,10 @@ func TestF11RestoreRefuses(t *testing.T) {
 	oneLine(t, out, "in use", "stop the service first")
 }
 
-// TestF11RestoreTouchesNoForeignStore: a backup is only restored into its own
+// TestRestoreLeavesForeignStoresAlone: a backup is only restored into its own
 // file store or an empty one. A refusal leaves neither files nor a database, so
 // that the command can be repeated as its error says.
-func TestF11RestoreTouchesNoForeignStore(t *testing.T) {
+func TestRestoreLeavesForeignStoresAlone(t *testing.T) {
 	t.Parallel()
 	newStore := func() *server {
 		s := &server{t: t, data: t.TempDir()}
@@ -212,9 +213,9 @@ func TestF11RestoreTouchesNoForeignStore(t *testing.T) {
 	assert.Contains(t, (&server{t: t, data: t.TempDir()}).must("restore", backup, "--blobs", resumed), "0 tasks restored")
 }
 
-// TestF11RestoreAfterKill: the remains of a killed restoration are not applied
-// to the next one's copy.
-func TestF11RestoreAfterKill(t *testing.T) {
+// TestRestoreAfterAKilledRestore: the remains of a killed restoration are not
+// applied to the next one's copy.
+func TestRestoreAfterAKilledRestore(t *testing.T) {
 	t.Parallel()
 	original, other := &server{t: t, data: t.TempDir()}, &server{t: t, data: t.TempDir()}
 	original.must("migrate")

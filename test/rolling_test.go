@@ -78,10 +78,10 @@ func (b *balancer) dial() (net.Conn, error) {
 	return net.Dial("tcp", address)
 }
 
-// TestF9RollingRestart restarts two servers behind a balancer one after the
-// other, twice (once in the short form), under load with and without keep-alive connections: no request
-// is refused.
-func TestF9RollingRestart(t *testing.T) {
+// TestRollingRestartRefusesNoRequest restarts two servers behind a balancer one
+// after the other, twice (once in the short form), under load with and without
+// keep-alive connections: no request is refused.
+func TestRollingRestartRefusesNoRequest(t *testing.T) {
 	t.Parallel()
 	source := dbtest.PostgresSource(t)
 	flags := []string{"--workers", "0", "--database", source, "--blobs", t.TempDir() + "/blobs", "--drain-delay", "2s"}
@@ -159,5 +159,5 @@ func TestF9RollingRestart(t *testing.T) {
 	})
 	assert.Zero(t, refused.Load())
 	assert.Zero(t, proxy.Refused())
-	t.Logf("F9: %d rolling restarts, %d of %d requests refused", restarts, refused.Load(), asked.Load())
+	t.Logf("%d rolling restarts, %d of %d requests refused", restarts, refused.Load(), asked.Load())
 }

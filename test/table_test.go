@@ -67,10 +67,10 @@ func TestReadmeListsTests(t *testing.T) {
 	rowsOf(t, "F", 14)
 }
 
-// TestF14CapacityPage: docs/scaling.md states the needs of a deployment, and
-// each of its figures names a command. Every test in a documented command
-// exists.
-func TestF14CapacityPage(t *testing.T) {
+// TestCapacityPageNamesCommands: docs/scaling.md states the needs of a
+// deployment, and each of its figures names a command. Every test in a
+// documented command exists.
+func TestCapacityPageNamesCommands(t *testing.T) {
 	text, err := os.ReadFile("../docs/scaling.md")
 	require.NoError(t, err)
 	page := string(text)
@@ -98,7 +98,7 @@ func TestF14CapacityPage(t *testing.T) {
 		}
 	}
 	assert.Greater(t, commands, 10)
-	t.Logf("F14: %d figures, %d commands, each of which runs something", len(rows), commands)
+	t.Logf("%d figures, %d commands, each of which runs something", len(rows), commands)
 }
 
 // assertRuns checks that the arguments of a "go test" name tests or benchmarks

@@ -14,11 +14,11 @@ import (
 	"github.com/otograph/otograph/internal/test/dbtest"
 )
 
-// TestTownRestored dumps PostgreSQL and copies a bucket on versitygw with tasks
-// in all states, lets the service continue, destroys both, and restores them:
-// every task of the dump exists, unfinished ones are done again, and nothing is
-// charged twice.
-func TestTownRestored(t *testing.T) {
+// TestRestoreWithTasksInAllStates dumps PostgreSQL and copies a bucket on
+// versitygw with tasks in all states, lets the service continue, destroys both,
+// and restores them: every task of the dump exists, unfinished ones are done
+// again, and nothing is charged twice.
+func TestRestoreWithTasksInAllStates(t *testing.T) {
 	s3 := newS3(t)
 	if s3.folder == "" {
 		t.Skip("versitygw is not installed: the bucket has no folder to copy")

@@ -55,7 +55,7 @@ func matches(shown, output string) bool {
 	return regexp.MustCompile(`\A\n*` + pattern.String() + `\s*\z`).MatchString(output + "\n")
 }
 
-func TestMatches(t *testing.T) {
+func TestOutputMatchesThePage(t *testing.T) {
 	assert.True(t, matches("a\n…\nb …\n", "a\nx\ny\nb 1\n"))
 	assert.True(t, matches("", ""))
 	assert.False(t, matches("a", "a\nb\n"))

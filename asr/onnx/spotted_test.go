@@ -8,9 +8,9 @@ import (
 	"github.com/otograph/otograph/internal/engine/ctc"
 )
 
-// TestPutSpotted checks that a hotword replaces the words in its rows, and that
-// punctuation and the words around it stay.
-func TestPutSpotted(t *testing.T) {
+// TestSpottedHotwordReplacesWords checks that a hotword replaces the words in
+// its rows, and that punctuation and the words around it stay.
+func TestSpottedHotwordReplacesWords(t *testing.T) {
 	v := newVocabulary("tokens.txt", []string{"<blk>", "▁I", "▁saw", "▁bore", "▁his", "s", ",", "▁", "▁today", ".", "我", "们"}, writePieces)
 	h := head{vocab: v, blank: 0, shift: 0.04}
 	at := func(ids ...int) (out []emission) { // one token in every fourth row

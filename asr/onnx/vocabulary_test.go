@@ -138,7 +138,7 @@ func TestWriting(t *testing.T) {
 	})
 }
 
-func TestCloseUp(t *testing.T) {
+func TestNoSpacesBetweenHanCharacters(t *testing.T) {
 	for in, want := range map[string]string{
 		"你 好": "你好", "你 好 吗": "你好吗", "你 hello 好": "你 hello 好", "a b": "a b", "你好。 再见": "你好。 再见", "": "", " 你 ": " 你 ",
 	} {

@@ -17,7 +17,7 @@ import (
 	"github.com/otograph/otograph/internal/engine/decode"
 )
 
-func TestWindowsEach(t *testing.T) {
+func TestWindowsPerWorker(t *testing.T) {
 	const megabyte = 1 << 20
 	for _, c := range []struct{ windows, workers, bytes, want int }{
 		{20, 1, 10 * megabyte, 8},

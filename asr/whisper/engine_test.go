@@ -221,7 +221,7 @@ func TestSkippedSpeechIsDecoded(t *testing.T) {
 	}
 }
 
-func TestLoopsEnd(t *testing.T) {
+func TestDecodingEndsALoop(t *testing.T) {
 	parts := []any{0.0}
 	for range 8 {
 		parts = append(parts, " Alpha", " beta")

@@ -137,7 +137,7 @@ func TestUnmarkedModelsWriteNoMarks(t *testing.T) {
 
 // The symbols are single tokens, or the first of several tokens if no other
 // symbol begins with it.
-func TestUnspoken(t *testing.T) {
+func TestSymbolsAreSuppressed(t *testing.T) {
 	tokens := []string{"#", " #", "(", " -", "-", " '", "'", "<<", "\u2669"[:2], "\u2669"[2:], " ", "a", "\"", "~"}
 	greedy := func(text string) (list []int32) {
 		for text != "" {
@@ -162,7 +162,7 @@ func TestUnspoken(t *testing.T) {
 	assert.ElementsMatch(t, []string{"#", " #", "(", " -", " '", "<<", "\u2669"[:2], "\"", "~"}, found)
 }
 
-func TestTop(t *testing.T) {
+func TestTopSkipsForbiddenTokens(t *testing.T) {
 	list := whispernet.Top([]float32{1, 5, forbidden, 5, 2}, 3, nil)
 	assert.Equal(t, []whispernet.Candidate{{Token: 1, LogProb: 5}, {Token: 3, LogProb: 5}, {Token: 4, LogProb: 2}}, list)
 }

@@ -122,7 +122,7 @@ func TestPassagesOfUnclearLanguage(t *testing.T) {
 	assert.Empty(t, e.unsure(pcm, w, r), "one passage is the window")
 }
 
-func TestOtherLanguages(t *testing.T) {
+func TestLanguagesOfMixedWindows(t *testing.T) {
 	h := firstPass{languages: map[string]float64{"en": 0.02, "de": 0.96, "fr": 0.02}}
 	assert.Equal(t, "de", h.otherThan("en"))
 	assert.Empty(t, h.otherThan("de"))

@@ -36,7 +36,7 @@ func wordsOf(tokens ...string) []decode.Word {
 	return decode.Words(list)
 }
 
-func TestSightings(t *testing.T) {
+func TestFindsMisspelledNames(t *testing.T) {
 	names, short, unspelled := namesOf([]string{"ComfyUI", " Reto  Lamm ", "Sun", "", "Łódźka"}, openDemo(t).cpu)
 	require.Len(t, names, 2)
 	assert.Equal(t, []string{"Sun"}, short, "three letters are too few")

@@ -50,9 +50,10 @@ func TestRepairPacksStretchesTogether(t *testing.T) {
 	assert.Equal(t, 3, s.Untried)
 }
 
-// TestUnwritten: words of a stretch inside a clause with which the clause continues
-// are the same words; between clauses, people say things again.
-func TestUnwritten(t *testing.T) {
+// TestRepeatedWordsInsideAClause: words of a stretch inside a clause with which
+// the clause continues are the same words; between clauses, people say things
+// again.
+func TestRepeatedWordsInsideAClause(t *testing.T) {
 	words := func(text string, at, length float64) (list []decode.Word) {
 		for _, w := range strings.Fields(text) {
 			list = append(list, decode.Word{Word: asr.Word{Text: " " + w, Start: at, End: at + length}})

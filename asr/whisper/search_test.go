@@ -380,7 +380,7 @@ func TestBetterBeamReplacesTheLoop(t *testing.T) {
 	assert.Less(t, len(best.tokens), 15)
 }
 
-func TestLooping(t *testing.T) {
+func TestRepeatedTokensAreDetected(t *testing.T) {
 	repeat := func(times int, tokens ...int32) []int32 { return slices.Repeat(tokens, times) }
 	for name, c := range map[string]struct {
 		text []int32
@@ -401,7 +401,7 @@ func TestLooping(t *testing.T) {
 }
 
 // Samples are drawn by their probabilities.
-func TestDraw(t *testing.T) {
+func TestSamplesFollowProbabilities(t *testing.T) {
 	logProbs := []float32{float32(math.Log(0.5)), float32(math.Log(0.3)), float32(math.Log(0.2)), forbidden}
 	for _, temperature := range []float64{0.2, 0.7, 1} {
 		random, n := rand.New(rand.NewPCG(3, 4)), 20000

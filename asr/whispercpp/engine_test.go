@@ -365,7 +365,7 @@ func startChild(t *testing.T, task, dir string) {
 	assert.Empty(t, string(out), "the library prints nothing")
 }
 
-func TestWithoutTheLibrary(t *testing.T) {
+func TestMissingLibraryIsAnError(t *testing.T) {
 	startChild(t, "missing", t.TempDir())
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, native.WhisperFile), []byte("no library"), 0o600))

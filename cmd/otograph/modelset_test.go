@@ -52,7 +52,7 @@ func TestWorkersGetServesFlags(t *testing.T) {
 	assert.Empty(t, flagArgs(modelFlags{}))
 }
 
-func TestLocations(t *testing.T) {
+func TestLocationsOfModelFiles(t *testing.T) {
 	set := &models.Set{Models: []models.Model{
 		{Role: models.RoleTagger, Name: "demo-tagger", Demo: true, Files: []models.File{{Part: models.PartModel, Size: 7}}},
 		{Role: models.RoleVAD, Name: "mine", Files: []models.File{{Part: models.PartModel, Path: "mine.onnx", Size: 9}}},

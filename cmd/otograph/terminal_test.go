@@ -37,7 +37,7 @@ var hostile = []struct{ name, text, clean, line string }{
 	{"broken UTF-8", "a\xff\xc0b", "a��b", "a��b"},
 }
 
-func TestClean(t *testing.T) {
+func TestTerminalTextIsCleaned(t *testing.T) {
 	for _, tt := range hostile {
 		assert.Equal(t, tt.clean, cleanText(tt.text), tt.name)
 		assert.Equal(t, tt.line, cleanLine(tt.text), tt.name)

@@ -120,7 +120,7 @@ func kaldiFrame(x []float32, window dsp.Window, scale float32) []float32 {
 	return rows[frame*80 : (frame+1)*80]
 }
 
-func TestContractsGetTheirFeatures(t *testing.T) {
+func TestEachFamilyGetsItsFeatures(t *testing.T) {
 	needsRuntime(t)
 	nemoFrame := func(bands int) func(x []float32) []float32 {
 		return func(x []float32) []float32 {
@@ -290,7 +290,7 @@ func TestFixedFrames(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestUnknownNetworksAreRefused(t *testing.T) {
 	ambiguous := featureNet("input", "output", 192)
 	recognizer := onnxfile.NewGraph().Input("audio_signal", onnxfile.Float32, "B", 80, "T").Input("length", onnxfile.Int64, "B")
 	recognizer.Node("Identity", []string{"audio_signal"}, []string{"logprobs"})

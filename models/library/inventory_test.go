@@ -21,7 +21,7 @@ import (
 
 // Archives as their publishers build them: which files are extracted from each,
 // or why none are.
-func TestArchivesAsPublished(t *testing.T) {
+func TestPublishersArchives(t *testing.T) {
 	streaming := onnxfile.NewGraph().Input("x", onnxfile.Float32, 1, 67, 80).Input("offset", onnxfile.Int64, 1).Input("required_cache_size", onnxfile.Int64, 1).
 		Input("attn_cache", onnxfile.Float32, 12, 4, 64, 128).Output("log_probs", onnxfile.Float32, 1, 16, 9).Meta("model_type", "wenet_ctc").Bytes()
 	wenet := onnxfile.NewGraph().Input("x", onnxfile.Float32, 1, "T", 80).Input("x_lens", onnxfile.Int64, 1).

@@ -424,7 +424,7 @@ func TestPullGivesUpOnASourceThatAlwaysCuts(t *testing.T) {
 	}
 }
 
-func TestRedirects(t *testing.T) {
+func TestPullFollowsRedirects(t *testing.T) {
 	h, e, s := serve(t, func(h *publisher, e *Entry) { h.cut = []int{50_000} })
 	target := e.Files[0].URL
 	var hops int
@@ -469,7 +469,7 @@ func TestOfflineErrorSuggestsARemedy(t *testing.T) {
 	}
 }
 
-func TestMirror(t *testing.T) {
+func TestPullFromAMirror(t *testing.T) {
 	h, e, s := serve(t, nil)
 	mirror := strings.TrimSuffix(e.Files[0].URL, "/models/vad.onnx")
 	e.Files[0].URL = "https://models.example/some%20dir/vad.onnx?download=1"

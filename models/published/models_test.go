@@ -33,7 +33,7 @@ func TestEveryRoleButTranscription(t *testing.T) {
 	}
 }
 
-func TestSize(t *testing.T) {
+func TestEmbeddedModelsAreSmall(t *testing.T) {
 	total := len(silero) + len(campplus) + len(segmentation) + len(yamnet)
 	assert.Less(t, total, 14_000_000, "bytes in every program")
 }

@@ -45,7 +45,7 @@ func unzipped(t *testing.T, data []byte, place func(string) string) (string, err
 	return out, err
 }
 
-func TestUnzip(t *testing.T) {
+func TestUnzipTakesWantedFiles(t *testing.T) {
 	data := zipOf(t, "x/a.wav", "sound", "x/.hidden.wav", "junk", "x/b.txt", "text", "x/readme.md", "unwanted")
 	dir, err := unzipped(t, data, func(name string) string {
 		return map[string]string{".wav": "sounds/", ".txt": "texts/"}[path.Ext(name)] + strings.TrimSuffix(path.Base(name), "readme.md")

@@ -35,7 +35,7 @@ func TestPeerRows(t *testing.T) {
 	assert.Equal(t, []string{"Whisper base, mine.wav, against batched warm"}, names())
 }
 
-func TestGather(t *testing.T) {
+func TestGatherJoinsParts(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"m_1/model.bin.part1": "ab", "m_2/model.bin.part2": "cd", "m_2/config.json": "{}"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700))

@@ -46,9 +46,9 @@ func placed(speech []float32, background float64, r *rand.Rand) (pcm *audio.PCM,
 	return audio.FromSamples(x), float64(offset) / audio.SampleRate, float64(offset+to-from) / audio.SampleRate
 }
 
-// TestBorders places speech with borders known to the sample and measures the
-// error of the borders on the grid and of the refined ones.
-func TestBorders(t *testing.T) {
+// TestErrorOfSpeechBorders places speech with borders known to the sample and
+// measures the error of the borders on the grid and of the refined ones.
+func TestErrorOfSpeechBorders(t *testing.T) {
 	m, speech := open(t, embedded(t), Options{}), jfk(t)
 	opt := vad.DefaultOptions()
 	opt.SpeechPad = 0

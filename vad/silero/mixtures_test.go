@@ -13,10 +13,10 @@ import (
 	"github.com/otograph/otograph/audio"
 )
 
-// TestMixtures checks that the detector distinguishes speech from silence, noise,
-// events and music in eight recordings of 10 s. A window of 32 ms counts
-// as speech if more than half of it is speech.
-func TestMixtures(t *testing.T) {
+// TestSpeechAmongNoiseAndMusic checks that the detector distinguishes speech
+// from silence, noise, events and music in eight recordings of 10 s. A window
+// of 32 ms counts as speech if more than half of it is speech.
+func TestSpeechAmongNoiseAndMusic(t *testing.T) {
 	shared := os.Getenv("OTOGRAPH_SHARED")
 	if shared == "" {
 		t.Skip("OTOGRAPH_SHARED is not set: the mixtures are not here")

@@ -197,9 +197,9 @@ func TestCloseStopsAndWaits(t *testing.T) {
 	assert.ErrorIs(t, err, ort.ErrClosed)
 }
 
-// TestPublished compares with the output of the published network in the
-// published code.
-func TestPublished(t *testing.T) {
+// TestEqualsThePublishedNetwork compares with the output of the published
+// network in the published code.
+func TestEqualsThePublishedNetwork(t *testing.T) {
 	shared := os.Getenv("OTOGRAPH_SHARED")
 	if shared == "" {
 		t.Skip("OTOGRAPH_SHARED names no folder with the recordings")

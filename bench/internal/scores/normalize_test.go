@@ -40,7 +40,7 @@ func TestRecordedSentences(t *testing.T) {
 	assert.Equal(t, 90, compareTexts(t, f))
 }
 
-func TestLeaderboard(t *testing.T) {
+func TestLeaderboardsNormalizer(t *testing.T) {
 	n, err := FindNormalizer("openasr-2026")
 	require.NoError(t, err)
 	for text, want := range map[string]string{
@@ -77,8 +77,9 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// TestLetters: spelling that carries no sound makes no difference.
-func TestLetters(t *testing.T) {
+// TestSilentSpellingIsEqual: spelling that carries no sound makes no
+// difference.
+func TestSilentSpellingIsEqual(t *testing.T) {
 	n, err := FindNormalizer("letters")
 	require.NoError(t, err)
 	for _, c := range [][3]string{

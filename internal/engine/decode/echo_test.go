@@ -25,9 +25,9 @@ func sentence(seed int64, seconds float64) []float32 {
 	return x
 }
 
-// TestDistinct: exact copies are removed, also quieter ones with noise, and
-// nothing else is.
-func TestDistinct(t *testing.T) {
+// TestCopiesOfSoundAreRemoved: exact copies are removed, also quieter ones with
+// noise, and nothing else is.
+func TestCopiesOfSoundAreRemoved(t *testing.T) {
 	a, b := sentence(1, 2), sentence(2, 2)
 	pause := func(seconds float64) []float32 { return make([]float32, int(seconds*second)) }
 	softly := make([]float32, len(a))

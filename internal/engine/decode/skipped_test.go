@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/asr"
 )
 
-func TestSkipped(t *testing.T) {
+func TestSkippedSpeech(t *testing.T) {
 	for name, c := range map[string]struct {
 		text     string
 		from, to float64
@@ -58,7 +58,7 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
-func TestFills(t *testing.T) {
+func TestWordsFillTheirSeconds(t *testing.T) {
 	words := []Word{{Word: asr.Word{Text: "Thank"}}, {Word: asr.Word{Text: "you."}}}
 	assert.True(t, Fills(words, 0.7))
 	assert.False(t, Fills(words, 2.5))

@@ -128,7 +128,7 @@ func TestAlignPutsNoWordInSlivers(t *testing.T) {
 	assert.InDelta(t, 2, words[1].End, 1e-9)
 }
 
-func TestSettle(t *testing.T) {
+func TestSettleWordTimes(t *testing.T) {
 	words := []Word{{Word: asr.Word{Start: 0, End: 0.5}}, {Word: asr.Word{Start: 0.4, End: 3}}, {Word: asr.Word{Start: 2, End: 2}}, {Word: asr.Word{Start: 9, End: 9.5}}}
 	Settle(words, spans(0.2, 1, 2.5, 4))
 	assert.Equal(t, []Word{{Word: asr.Word{Start: 0.2, End: 0.5}}, {Word: asr.Word{Start: 0.5, End: 3}}, {Word: asr.Word{Start: 3, End: 3.01}}, {Word: asr.Word{Start: 3.99, End: 4}}}, words)

@@ -117,7 +117,7 @@ func TestTypes(t *testing.T) {
 	assert.ErrorContains(t, err, "f16_out float16[?]")
 }
 
-func TestHalf(t *testing.T) {
+func TestHalfPrecision(t *testing.T) {
 	for bits, want := range map[uint16]float64{
 		0: 0, 0x3c00: 1, 0xbc00: -1, 0x7bff: 65504, 0x0400: 0x1p-14, 0x0001: 0x1p-24, 0x8001: -0x1p-24, 0x3555: 0.333251953125,
 		0x7c00: math.Inf(1), 0xfc00: math.Inf(-1),
@@ -278,7 +278,7 @@ func TestClose(t *testing.T) {
 	assert.ErrorIs(t, s.Into(map[string]*Tensor{"x": x}, nil), ErrClosed)
 }
 
-func TestInto(t *testing.T) {
+func TestOutputsIntoGivenTensors(t *testing.T) {
 	s := openModel(t, Source{Data: linear().Bytes(), Name: "linear.onnx"}, Options{})
 	x, y := make([]float32, 2), make([]float32, 2)
 	in, out := map[string]*Tensor{"x": NewFloat32([]int64{1, 2}, x)}, map[string]*Tensor{"y": NewFloat32([]int64{1, 2}, y)}

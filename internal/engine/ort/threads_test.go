@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCrew(t *testing.T) {
+func TestWorkerPool(t *testing.T) {
 	for _, threads := range []int{0, 1, 3} {
 		c := NewWorkerPool(threads)
 		var sum, now, most atomic.Int64

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestOther(t *testing.T) {
+func TestOtherLanguage(t *testing.T) {
 	demo := []string{"en", "es", "fr", "pt", "de", "zh"}
 	for _, test := range []struct {
 		text, language string
@@ -35,9 +35,9 @@ func TestOther(t *testing.T) {
 	}
 }
 
-// TestOtherIsDeterministic checks that repeated calls for a text return the
-// same result.
-func TestOtherIsDeterministic(t *testing.T) {
+// TestOtherLanguageIsDeterministic checks that repeated calls for a text return
+// the same result.
+func TestOtherLanguageIsDeterministic(t *testing.T) {
 	const text = "Paulo, the train to Porto has no coffee, por favor"
 	first := OtherLanguage(text, "en", nil)
 	for range 50 {

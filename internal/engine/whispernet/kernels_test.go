@@ -140,8 +140,9 @@ func TestRowsAreIndependent(t *testing.T) {
 	})
 }
 
-// TestAttend compares attention with its definition for all kinds of keys.
-func TestAttend(t *testing.T) {
+// TestAttentionMatchesItsDefinition compares attention with its definition for
+// all kinds of keys.
+func TestAttentionMatchesItsDefinition(t *testing.T) {
 	eachKernels(t, func(t *testing.T, k kernels) {
 		r := rand.New(rand.NewPCG(5, 6))
 		const heads, size, positions, m = 3, 20, 45, 14
@@ -326,9 +327,9 @@ func TestLogSoftmax(t *testing.T) {
 	})
 }
 
-// TestHalves checks that every finite half is unchanged, and that a number
-// between two halves is rounded to the nearer one.
-func TestHalves(t *testing.T) {
+// TestHalfPrecisionRounding checks that every finite half is unchanged, and
+// that a number between two halves is rounded to the nearer one.
+func TestHalfPrecisionRounding(t *testing.T) {
 	eachKernels(t, func(t *testing.T, k kernels) {
 		var all []float32
 		var bits []uint16
@@ -428,7 +429,7 @@ func TestColumn(t *testing.T) {
 	})
 }
 
-func TestPatches(t *testing.T) {
+func TestPatchesOfAConvolution(t *testing.T) {
 	out := make([]float32, 2*3*2)
 	patches([]float32{1, 2, 3, 4, 5, 6, 7, 8}, 4, 2, 2, 0, 2, out) // 4 frames of 2 channels, step 2
 	assert.Equal(t, []float32{0, 0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 8}, out)

@@ -278,7 +278,7 @@ func TestAttention(t *testing.T) {
 	assert.NotEqual(t, long[0][3], long[0][4])
 }
 
-func TestStop(t *testing.T) {
+func TestStopEndsComputing(t *testing.T) {
 	m := testModel(t, 1, "")
 	w := encode(t, m, 5, 1)
 	var stop Stop
@@ -329,7 +329,7 @@ func TestIncompleteFile(t *testing.T) {
 
 // A thin model computes all positions of a sound and a quarter of those of the
 // silence after it, each at its place among the 1,500.
-func TestThin(t *testing.T) {
+func TestThinModelSkipsSilence(t *testing.T) {
 	m := testModel(t, 1, "")
 	whole, err := m.Encode(testSound(3), 1, 1, nil)
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 )
 
-func TestPublished(t *testing.T) {
+func TestPublishedAlignmentHeads(t *testing.T) {
 	for s, heads := range published {
 		seen := map[[2]int]bool{}
 		for _, h := range heads {

@@ -277,7 +277,7 @@ func TestCountLetters(t *testing.T) {
 	}
 }
 
-func TestSlivers(t *testing.T) {
+func TestSliversAtWindowEndsAreDropped(t *testing.T) {
 	span := func(from, to float64) audio.Span { return audio.Span{Start: int(from * second), End: int(to * second)} }
 	whole := []audio.Span{span(0, 0.05), span(1, 2), span(2.9, 3)}
 	assert.Equal(t, whole[1:2], withoutSlivers(whole, 3*second), "cut by the window's ends")

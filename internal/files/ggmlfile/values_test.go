@@ -11,9 +11,9 @@ import (
 	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
-// TestHalf rounds every 16-bit float, the point halfway to the next one, and
-// the neighbors of that point.
-func TestHalf(t *testing.T) {
+// TestHalfPrecisionRounding rounds every 16-bit float, the point halfway to the
+// next one, and the neighbors of that point.
+func TestHalfPrecisionRounding(t *testing.T) {
 	for h := range uint16(0x7c00) {
 		at := onnxfile.Half(h)
 		require.Equal(t, h, Half(at))

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestDirection(t *testing.T) {
+func TestRightToLeftText(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": false, "12, ?": false, "Hello שלום": false, "NASA הודיעה היום": true, "NASA אמרה.": false, "¿Sí? שלום!": true, "אנחנו כאן, NASA.": true, "2024 هذا تقرير": true, "«سلام»": true, "اردو": true, "你好": false,
 	} {

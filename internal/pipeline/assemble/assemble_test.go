@@ -16,7 +16,7 @@ func clock(seconds float64) stages.Clock {
 	return stages.ClockOf(audio.FromSamples(make([]float32, int(math.Round(seconds*audio.SampleRate)))))
 }
 
-func TestRounding(t *testing.T) {
+func TestTimesAndConfidencesAreRounded(t *testing.T) {
 	assert.Equal(t, 1.23, clock(5).Start(1.2349999))
 	assert.Equal(t, 60.0, clock(60.004).Start(60.004))
 	assert.Equal(t, 60.0, clock(60.008).Start(60.008), "60.01 is beyond the end")

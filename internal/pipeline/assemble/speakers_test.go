@@ -126,8 +126,9 @@ func TestTurnIndexOverlap(t *testing.T) {
 	assert.Equal(t, 1, x.speaker(1, 2), "a tie goes to the earlier turn")
 }
 
-// TestCrowd: a word is overlapped if two speakers talk during half of it.
-func TestCrowd(t *testing.T) {
+// TestWordsInOverlappingSpeech: a word is overlapped if two speakers talk
+// during half of it.
+func TestWordsInOverlappingSpeech(t *testing.T) {
 	turns := []diarize.Turn{{Start: 0, End: 5, Speaker: 0}, {Start: 2, End: 3, Speaker: 1}, {Start: 2.5, End: 4, Speaker: 2}, {Start: 5, End: 8, Speaker: 1}, {Start: 7, End: 9, Speaker: 0}}
 	both := newCrowd(turns)
 	assert.Equal(t, crowd{{2, 4}, {7, 8}}, both)

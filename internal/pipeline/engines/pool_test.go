@@ -125,9 +125,10 @@ func TestAlternatingModels(t *testing.T) {
 	}
 }
 
-// TestRunsThatNeedTwo checks that runs that hold a recognizer exceed the limit
-// instead of waiting for each other, and that a run gets none after its end.
-func TestRunsThatNeedTwo(t *testing.T) {
+// TestRunsThatNeedTwoRecognizers checks that runs that hold a recognizer exceed
+// the limit instead of waiting for each other, and that a run gets none after
+// its end.
+func TestRunsThatNeedTwoRecognizers(t *testing.T) {
 	m := &machine{}
 	list := three(m)
 	p := newPool(Keeping{Memory: 150}, slog.New(slog.DiscardHandler))
@@ -171,9 +172,9 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestPanicOfOpen checks that a panic while a model is opened passes the pool,
-// and that the model can be opened afterwards.
-func TestPanicOfOpen(t *testing.T) {
+// TestPanicWhileOpeningAModel checks that a panic while a model is opened
+// passes the pool, and that the model can be opened afterwards.
+func TestPanicWhileOpeningAModel(t *testing.T) {
 	list := three(&machine{})
 	p := newPool(Keeping{}, slog.New(slog.DiscardHandler))
 	assert.PanicsWithValue(t, "damaged", func() {

@@ -28,7 +28,7 @@ func span(start, end float64) audio.Span {
 
 var demoLanguages = []string{"en", "es", "fr", "pt", "de", "zh"}
 
-func TestDoubts(t *testing.T) {
+func TestDoubtfulSegments(t *testing.T) {
 	speech := []audio.Span{span(0, 2), span(2.5, 6), span(7, 9), span(20, 22)}
 	segments := []asr.Segment{
 		sentence(0, 2, "I am fine, thank you very much.", 0.95),

@@ -16,7 +16,7 @@ import (
 
 // Voices are found in speech too quiet for the transcript, and through a short
 // pause.
-func TestVoiced(t *testing.T) {
+func TestQuietSpeechHasVoices(t *testing.T) {
 	effective, err := spec.Options{}.Effective()
 	require.NoError(t, err)
 	s := &Stages{Options: effective}

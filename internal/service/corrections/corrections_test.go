@@ -160,10 +160,10 @@ func TestChangesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestSequences: no sequence of changes loses a word or the order of times, the
-// stored form replays to the same result, and undoing everything restores the
-// original. The original itself never changes.
-func TestSequences(t *testing.T) {
+// TestCorrectionsLoseNoWord: no sequence of changes loses a word or the order
+// of times, the stored form replays to the same result, and undoing everything
+// restores the original. The original itself never changes.
+func TestCorrectionsLoseNoWord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		original := call()
 		var log []corrections.Entry

@@ -185,7 +185,7 @@ func TestOrderlySession(t *testing.T) {
 
 // Every reason ends the session once, with its code, its text and the text of
 // the sound so far.
-func TestEnds(t *testing.T) {
+func TestEveryReasonEndsTheSessionOnce(t *testing.T) {
 	const ms = time.Millisecond
 	for name, test := range map[string]struct {
 		do      func(p *pipe, s *script, cancel context.CancelCauseFunc)
@@ -269,7 +269,7 @@ func TestEnds(t *testing.T) {
 }
 
 // A flood of messages is read at the limit's speed, and no message is lost.
-func TestFlood(t *testing.T) {
+func TestFloodIsReadAtTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, s := newPipe(), &script{}
 		end := start(t.Context(), p, s, nil)

@@ -86,8 +86,9 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestUndecoded checks that the close frame names the reason of a failed decoding.
-func TestUndecoded(t *testing.T) {
+// TestCloseFrameNamesTheDecodingError checks that the close frame names the
+// reason of a failed decoding.
+func TestCloseFrameNamesTheDecodingError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

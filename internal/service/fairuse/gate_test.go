@@ -26,9 +26,9 @@ func waitFor(t *testing.T, g *Gate, n int) {
 	}, 10*time.Second, time.Millisecond)
 }
 
-// TestTurns checks that a key with one caller is served after one call of a key
-// with many.
-func TestTurns(t *testing.T) {
+// TestKeysTakeTurns checks that a key with one caller is served after one call
+// of a key with many.
+func TestKeysTakeTurns(t *testing.T) {
 	g := NewGate(1, 1, 100)
 	leave, err := g.Enter(t.Context(), "greedy")
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestTurns(t *testing.T) {
 	assert.Zero(t, g.taken)
 }
 
-func TestOneKeyLeavesPlaces(t *testing.T) {
+func TestAKeyCannotTakeAllPlaces(t *testing.T) {
 	g := NewGate(2, 1, 1)
 	first, err := g.Enter(t.Context(), "a")
 	require.NoError(t, err)

@@ -166,10 +166,10 @@ func TestVerboseSegments(t *testing.T) {
 	}
 }
 
-// TestTranscribeParameters2026: keywords become hotwords, languages reach the
-// worker, a single language counts as given, and dated model names are
-// accepted.
-func TestTranscribeParameters2026(t *testing.T) {
+// TestKeywordsLanguagesAndDatedModels: keywords become hotwords, languages
+// reach the worker, a single language counts as given, and dated model names
+// are accepted.
+func TestKeywordsLanguagesAndDatedModels(t *testing.T) {
 	w := newWorld(t)
 	w.work()
 	post := func(pairs ...string) map[string]any {

@@ -182,9 +182,9 @@ func refused(c net.Conn, status int) error {
 	return fmt.Errorf("the connection is still open: %w", err)
 }
 
-// TestUsualWaitsAddUp: with the usual limits, the connection of a body that
-// never comes is closed within 70 s.
-func TestUsualWaitsAddUp(t *testing.T) {
+// TestBodyThatNeverComesIsClosed: with the usual limits, the connection of a
+// body that never comes is closed within 70 s.
+func TestBodyThatNeverComesIsClosed(t *testing.T) {
 	w := newWorld(t)
 	assert.LessOrEqual(t, w.api.cfg.BodyGrace+w.api.waitBeforeBody()+drainTime+lingerSilence, 70*time.Second)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMeantPaths: a path below a wrong base URL is refused with the endpoint that
-// was probably meant, in the form of that endpoint's interface, also where a page
-// is served.
-func TestMeantPaths(t *testing.T) {
+// TestWrongBaseURLNamesTheEndpoint: a path below a wrong base URL is refused
+// with the endpoint that was probably meant, in the form of that endpoint's
+// interface, also where a page is served.
+func TestWrongBaseURLNamesTheEndpoint(t *testing.T) {
 	for _, page := range []http.Handler{nil, http.NotFoundHandler()} {
 		w := newWorld(t, func(c *Config) { c.Web = page })
 		origin := strings.TrimSuffix(w.url, "/v1")

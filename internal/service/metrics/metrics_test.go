@@ -124,7 +124,7 @@ func TestWorkersMetricsAreExported(t *testing.T) {
 	assert.ElementsMatch(t, []string{stale, filepath.Join(dir, "broken.prom")}, left, "a worker removes its file")
 }
 
-func TestF12UpkeepIsExported(t *testing.T) {
+func TestUpkeepIsExported(t *testing.T) {
 	u, failed := tasks.Stats{
 		OldestCallback: 90 * time.Second, ChoresDone: map[string]time.Time{"cleanup": time.Unix(1000, 5e8)},
 		PausedLanes: map[string]bool{"tasks": false, "batch": true},

@@ -14,10 +14,10 @@ import (
 	"github.com/otograph/otograph/internal/test/taskstest"
 )
 
-// TestF12LivingWorkersHaveHeartbeats checks that a silent worker of another
+// TestLivingWorkersHaveHeartbeats checks that a silent worker of another
 // machine stops counting as living long before it is considered dead, and that
 // other members and ended processes do not count.
-func TestF12LivingWorkersHaveHeartbeats(t *testing.T) {
+func TestLivingWorkersHaveHeartbeats(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		for id, kind := range map[string]queue.Kind{"here": queue.Worker, "elsewhere": queue.Worker, "gone": queue.Worker, "n": queue.Notifier} {

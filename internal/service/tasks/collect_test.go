@@ -19,10 +19,10 @@ import (
 	"github.com/otograph/otograph/internal/test/taskstest"
 )
 
-// TestF1Collect collects a store of 600 files with an empty database: a pass
-// marks, a pass a week later deletes one file in a hundred, and files outside
-// the service's prefixes are never touched.
-func TestF1Collect(t *testing.T) {
+// TestCollectDeletesOnlyOwnFiles collects a store of 600 files with an empty
+// database: a pass marks, a pass a week later deletes one file in a hundred,
+// and files outside the service's prefixes are never touched.
+func TestCollectDeletesOnlyOwnFiles(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Now()
 		f := taskstest.New(t, d, func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })
@@ -99,9 +99,9 @@ func TestCollectDeletesProbes(t *testing.T) {
 	})
 }
 
-// TestF1CollectChecksTheStoresIdentity: after the database was exchanged under
-// a running server, no file of the old database's store is marked.
-func TestF1CollectChecksTheStoresIdentity(t *testing.T) {
+// TestCollectChecksTheStoresIdentity: after the database was exchanged under a
+// running server, no file of the old database's store is marked.
+func TestCollectChecksTheStoresIdentity(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		clock := time.Now().Add(30 * 24 * time.Hour)
 		f := taskstest.New(t, d, func(c *tasks.Config) { c.Clock = func() time.Time { return clock } })

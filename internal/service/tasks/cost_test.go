@@ -75,10 +75,10 @@ func rowsRead(f *taskstest.Fixture, call func() error) int {
 	return count() - before
 }
 
-// TestF5ClaimsReadNoQueues counts the rows that a claim reads while thousands
-// of accounts wait, one of them with a long queue, and thousands of tasks are
+// TestClaimsReadNoQueues counts the rows that a claim reads while thousands of
+// accounts wait, one of them with a long queue, and thousands of tasks are
 // delayed.
-func TestF5ClaimsReadNoQueues(t *testing.T) {
+func TestClaimsReadNoQueues(t *testing.T) {
 	f := crowded(t)
 	claim := func() (account string, n int) {
 		n = rowsRead(f, func() error {
@@ -97,12 +97,12 @@ func TestF5ClaimsReadNoQueues(t *testing.T) {
 	account, n := claim()
 	assert.Less(t, n, few)
 	assert.Equal(t, f.Account, account, "the one with the long queue")
-	t.Logf("F5: a claim from a queue of %d tasks, with %d other waiting accounts, reads %d rows", crowd, crowd, n)
+	t.Logf("a claim from a queue of %d tasks, with %d other waiting accounts, reads %d rows", crowd, crowd, n)
 }
 
-// TestF5DownloadClaimsReadNoQueues counts the rows that the claim of a download
+// TestDownloadClaimsReadNoQueues counts the rows that the claim of a download
 // reads while thousands of tasks wait in the account whose turn it is.
-func TestF5DownloadClaimsReadNoQueues(t *testing.T) {
+func TestDownloadClaimsReadNoQueues(t *testing.T) {
 	f := crowded(t)
 	f.Exec("UPDATE tasks SET lane = 'fetch', audio_host = 'other.example' WHERE phase = 'queued'")
 	f.Exec("UPDATE tasks SET audio_host = 'long.example' WHERE phase = 'queued' AND account_id = $1", f.Account)
@@ -144,14 +144,15 @@ func TestF5DownloadClaimsReadNoQueues(t *testing.T) {
 			return err
 		})
 		assert.Less(t, n, 3*few, c.name)
-		t.Logf("F5: %s: a claim of a download, with %d waiting in the account and %d accounts, reads %d rows", c.name, crowd, crowd, n)
+		t.Logf("%s: a claim of a download, with %d waiting in the account and %d accounts, reads %d rows", c.name, crowd, crowd, n)
 	}
 }
 
-// TestF6CostsDoNotGrow counts the rows read when a task is created and when
-// tasks are listed, in an account with thousands of open holds and finished
-// tasks, and for the metrics before and after thousands more have finished.
-func TestF6CostsDoNotGrow(t *testing.T) {
+// TestRowsReadDoNotGrowWithTasks counts the rows read when a task is created
+// and when tasks are listed, in an account with thousands of open holds and
+// finished tasks, and for the metrics before and after thousands more have
+// finished.
+func TestRowsReadDoNotGrowWithTasks(t *testing.T) {
 	f := crowded(t)
 	request := f.Request(nil)
 	created := rowsRead(f, func() error {
@@ -167,7 +168,7 @@ func TestF6CostsDoNotGrow(t *testing.T) {
 			return err
 		})
 		assert.Less(t, n, few)
-		t.Logf("F6: list %+v reads %d rows", filter, n)
+		t.Logf("list %+v reads %d rows", filter, n)
 	}
 	shown := func() int {
 		return rowsRead(f, func() error { _, err := f.Stats(t.Context()); return err })
@@ -177,5 +178,5 @@ func TestF6CostsDoNotGrow(t *testing.T) {
 	vacuum(t, f.Config.DB)
 	after := shown()
 	assert.Less(t, after, before+few)
-	t.Logf("F6: a creation with %d open holds reads %d rows; the metrics read %d with %d finished tasks and %d with %d", 3*crowd, created, before, crowd, after, 2*crowd)
+	t.Logf("a creation with %d open holds reads %d rows; the metrics read %d with %d finished tasks and %d with %d", 3*crowd, created, before, crowd, after, 2*crowd)
 }

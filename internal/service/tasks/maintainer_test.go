@@ -48,9 +48,9 @@ func TestMaintainerCleansUp(t *testing.T) {
 	})
 }
 
-// TestF7CleanupListsNoFiles: files due for deletion are listed in a table. In
-// the store, the clean-up lists only the checkpoints of ended tasks.
-func TestF7CleanupListsNoFiles(t *testing.T) {
+// TestCleanupListsNoFiles: files due for deletion are listed in a table. In the
+// store, the clean-up lists only the checkpoints of ended tasks.
+func TestCleanupListsNoFiles(t *testing.T) {
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}))
 	var ended []string
 	for range 5 {

@@ -15,9 +15,9 @@ import (
 	"github.com/otograph/otograph/internal/test/taskstest"
 )
 
-// TestF7OldTasksGo ages 250 finished tasks (60 in the short form), and some
-// unfinished ones.
-func TestF7OldTasksGo(t *testing.T) {
+// TestOldTasksAreDeleted ages 250 finished tasks (60 in the short form), and
+// some unfinished ones.
+func TestOldTasksAreDeleted(t *testing.T) {
 	n := 250
 	if testing.Short() {
 		n = 60

@@ -129,10 +129,10 @@ func TestRetrySparesKeptAudio(t *testing.T) {
 	})
 }
 
-// TestTakenBack: a running task that an operator takes from its worker goes to
-// another one without a counted attempt, and the first worker's result is
-// refused. A task that no worker runs is unchanged.
-func TestTakenBack(t *testing.T) {
+// TestTaskTakenFromItsWorker: a running task that an operator takes from its
+// worker goes to another one without a counted attempt, and the first worker's
+// result is refused. A task that no worker runs is unchanged.
+func TestTaskTakenFromItsWorker(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		task := f.Add(nil)

@@ -25,10 +25,10 @@ import (
 	"github.com/otograph/otograph/internal/test/taskstest"
 )
 
-// TestF2FullDiskAbandonsNothing runs a worker with a full disk and a healthy
+// TestFullDiskAbandonsNothing runs a worker with a full disk and a healthy
 // worker: no attempt is counted, the worker stops claiming, and it continues
 // when there is room.
-func TestF2FullDiskAbandonsNothing(t *testing.T) {
+func TestFullDiskAbandonsNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {
 		t.Skipf("mounting a tmpfs needs privileges: %v", err)
@@ -66,7 +66,7 @@ func TestF2FullDiskAbandonsNothing(t *testing.T) {
 	stopFull()
 	assert.Equal(t, []string{"disk", "disk over"}, seen.list())
 	f.Exact()
-	t.Logf("F2: 40 of 40 tasks done although one worker had a full disk; it claimed %d and then none until there was room", 1)
+	t.Logf("40 of 40 tasks done although one worker had a full disk; it claimed %d and then none until there was room", 1)
 }
 
 // troubles collects the failures that a member reports.

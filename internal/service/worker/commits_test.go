@@ -15,11 +15,11 @@ import (
 	"github.com/otograph/otograph/internal/test/taskstest"
 )
 
-// TestF7FewCommits counts write transactions while tasks are accepted, run and
-// cleaned up: of 40 consecutive tasks, with the writes of the fetcher, the
+// TestCommitsPerTask counts write transactions while tasks are accepted, run
+// and cleaned up: of 40 consecutive tasks, with the writes of the fetcher, the
 // worker and the clean-up, and of ten tasks that come one at a time to an idle
 // fetcher and an idle worker.
-func TestF7FewCommits(t *testing.T) {
+func TestCommitsPerTask(t *testing.T) {
 	upload := func(f *taskstest.Fixture, r *tasks.Request) { r.Audio, r.Seconds = f.Audio("audio"), 61.5 }
 	url := func(_ *taskstest.Fixture, r *tasks.Request) { r.URL = "https://source.example/a.wav" }
 	for _, c := range []struct {

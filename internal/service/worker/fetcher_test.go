@@ -168,9 +168,10 @@ func TestCanceledDownloadEnds(t *testing.T) {
 	f.Exact()
 }
 
-// TestFetchShares: one host gets no more than its share of the slots, and a
-// fetcher stops fetching for an account whose tasks already wait for a worker.
-func TestFetchShares(t *testing.T) {
+// TestHostsAndAccountsShareDownloads: one host gets no more than its share of
+// the slots, and a fetcher stops fetching for an account whose tasks already
+// wait for a worker.
+func TestHostsAndAccountsShareDownloads(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		slow := newSlowSource(t, 10*time.Millisecond)

@@ -17,10 +17,10 @@ import (
 	"github.com/otograph/otograph/internal/test/taskstest"
 )
 
-// TestF11AudioGone: a task whose audio is no longer in the store fails at the
-// first attempt, without a charge. If the store has also lost its identity, the
-// audio may still exist, and the task is retried.
-func TestF11AudioGone(t *testing.T) {
+// TestTaskWithoutItsAudioFails: a task whose audio is no longer in the store
+// fails at the first attempt, without a charge. If the store has also lost its
+// identity, the audio may still exist, and the task is retried.
+func TestTaskWithoutItsAudioFails(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		emptyAudio := f.Audio("x")

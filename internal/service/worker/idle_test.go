@@ -16,10 +16,10 @@ import (
 	"github.com/otograph/otograph/internal/test/taskstest"
 )
 
-// TestF5IdleWorkerWakes creates tasks for a worker that checks an empty queue
+// TestIdleWorkerWakes creates tasks for a worker that checks an empty queue
 // only once an hour: a new task, a retry whose delay is over, and a task that
 // another worker hands back each wake it.
-func TestF5IdleWorkerWakes(t *testing.T) {
+func TestIdleWorkerWakes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d, func(c *tasks.Config) { c.RetryDelays = []time.Duration{200 * time.Millisecond} })
 		began := make(chan time.Time, 100)
@@ -48,7 +48,7 @@ func TestF5IdleWorkerWakes(t *testing.T) {
 		stop()
 		f.Exact()
 		slices.Sort(waits)
-		t.Logf("F5: an idle worker on %s began %d new tasks, the median after %.1f ms, the slowest after %.1f ms", d.Dialect(), len(waits), waits[len(waits)/2].Seconds()*1000, waits[len(waits)-1].Seconds()*1000)
+		t.Logf("an idle worker on %s began %d new tasks, the median after %.1f ms, the slowest after %.1f ms", d.Dialect(), len(waits), waits[len(waits)/2].Seconds()*1000, waits[len(waits)-1].Seconds()*1000)
 	})
 }
 

@@ -383,8 +383,8 @@ func TestPrimaryCommandReturnsAfterTheTurn(t *testing.T) {
 	assert.LessOrEqual(t, v.Restarts(), primary())
 }
 
-// TestVerdict distinguishes the ways in which processes die.
-func TestVerdict(t *testing.T) {
+// TestCauseOfAProcessDeath distinguishes the ways in which processes die.
+func TestCauseOfAProcessDeath(t *testing.T) {
 	for script, want := range map[string]tasks.Ending{"exit 0": tasks.EndHandedBack, "exit 3": tasks.EndCrash, "exit 75": tasks.EndInterrupted, "kill -SEGV $$": tasks.EndCrash, "kill -ABRT $$": tasks.EndCrash, "kill -KILL $$": tasks.EndInterrupted, "kill -TERM $$": tasks.EndInterrupted} {
 		v, err := worker.NewSupervisor(nil, worker.SupervisorConfig{Command: append(strings.Fields("/bin/sh -c"), script), N: 1, Grace: time.Second})
 		require.NoError(t, err)

@@ -106,9 +106,9 @@ func s3At(t *testing.T, endpoint string) *blob.Store {
 	return s
 }
 
-// TestF8StoreChecks checks that a store's fault is reported in one line before
-// the store is used.
-func TestF8StoreChecks(t *testing.T) {
+// TestStoreCheckNamesTheFault checks that a store's fault is reported in one
+// line before the store is used.
+func TestStoreCheckNamesTheFault(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	refuse := func(status int, code string) *httptest.Server {
@@ -149,7 +149,7 @@ func TestF8StoreChecks(t *testing.T) {
 			assert.Contains(t, err.Error(), c.says)
 			assert.NotContains(t, err.Error(), "\n")
 			require.ErrorIs(t, s.Probe(t.Context()), blob.ErrUnavailable)
-			t.Logf("F8: %s after %.1f s", err, time.Since(begun).Seconds())
+			t.Logf("%s after %.1f s", err, time.Since(begun).Seconds())
 		})
 	}
 	t.Run("no credentials", func(t *testing.T) {
@@ -169,9 +169,9 @@ func TestF8StoreChecks(t *testing.T) {
 	})
 }
 
-// TestF4StoreHangs stops an S3 server at any point and checks that each
-// operation ends within its limit.
-func TestF4StoreHangs(t *testing.T) {
+// TestHangingStoreEndsInTime stops an S3 server at any point and checks that
+// each operation ends within its limit.
+func TestHangingStoreEndsInTime(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	at, err := url.Parse(outside.S3(t, "files"))

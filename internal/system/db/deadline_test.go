@@ -18,10 +18,10 @@ import (
 	"github.com/otograph/otograph/internal/test/dbtest"
 )
 
-// TestF3DroppedPackets opens PostgreSQL through a proxy that then drops all
-// packets: running and new calls end with ErrUnavailable, and calls succeed
+// TestDroppedPacketsEndCalls opens PostgreSQL through a proxy that then drops
+// all packets: running and new calls end with ErrUnavailable, and calls succeed
 // again when the network recovers.
-func TestF3DroppedPackets(t *testing.T) {
+func TestDroppedPacketsEndCalls(t *testing.T) {
 	proxy, through := dbtest.Proxied(t, dbtest.PostgresSource(t))
 	const limit = 500 * time.Millisecond
 	var failed atomic.Int64
@@ -46,7 +46,7 @@ func TestF3DroppedPackets(t *testing.T) {
 		begun := time.Now()
 		err := work()
 		require.ErrorIs(t, err, db.ErrUnavailable, name)
-		t.Logf("F3: %s ended after %d ms with a limit of %s: %v", name, time.Since(begun).Milliseconds(), limit, err)
+		t.Logf("%s ended after %d ms with a limit of %s: %v", name, time.Since(begun).Milliseconds(), limit, err)
 	}
 	partition("a transaction that is under way", func() error {
 		return d.Write(t.Context(), func(tx *sql.Tx) error {
@@ -80,9 +80,9 @@ func TestF3DroppedPackets(t *testing.T) {
 	require.NoError(t, d.Write(t.Context(), insert("after")))
 }
 
-// TestF3ServerLimits reads PostgreSQL's own time limits from a connection, and
-// waits for a lock that is never released.
-func TestF3ServerLimits(t *testing.T) {
+// TestPostgresHasTimeLimits reads PostgreSQL's own time limits from a
+// connection, and waits for a lock that is never released.
+func TestPostgresHasTimeLimits(t *testing.T) {
 	source := dbtest.PostgresSource(t)
 	d := dbtest.Open(t, source, db.Options{Timeout: 2 * time.Second})
 	for name, want := range map[string]string{"statement_timeout": "1min", "lock_timeout": "1500ms", "idle_in_transaction_session_timeout": "1min"} {
@@ -108,9 +108,9 @@ func TestF3ServerLimits(t *testing.T) {
 	assert.Equal(t, "1234ms", got, "settings of the connection string are kept")
 }
 
-// TestPatient allows single transactions more time than the store's usual
-// limit.
-func TestPatient(t *testing.T) {
+// TestPatientTransactionsTakeLonger allows single transactions more time than
+// the store's usual limit.
+func TestPatientTransactionsTakeLonger(t *testing.T) {
 	d := dbtest.Postgres(t, db.Options{Timeout: 2 * time.Second}) // the limit also covers connecting
 	nap := func(ctx context.Context) error {
 		return d.Write(ctx, func(tx *sql.Tx) error {
@@ -122,9 +122,9 @@ func TestPatient(t *testing.T) {
 	require.NoError(t, nap(db.Patient(t.Context(), time.Minute)))
 }
 
-// TestF10Schema compares three stores with the program: without tables, up to
-// date, and migrated by a later release. Rows are kept.
-func TestF10Schema(t *testing.T) {
+// TestSchemaIsCompared compares three stores with the program: without tables,
+// up to date, and migrated by a later release. Rows are kept.
+func TestSchemaIsCompared(t *testing.T) {
 	check := func(t *testing.T, d *db.DB) {
 		err := d.CheckSchema(t.Context())
 		require.ErrorIs(t, err, db.ErrSchemaOld)
@@ -145,9 +145,9 @@ func TestF10Schema(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) { check(t, dbtest.Open(t, emptyPostgres(t), db.Options{})) })
 }
 
-// TestF10MigrationWaitsForAReader migrates while a reader uses a table: other
+// TestMigrationWaitsForAReader migrates while a reader uses a table: other
 // readers continue meanwhile, and the migration ends after the reader.
-func TestF10MigrationWaitsForAReader(t *testing.T) {
+func TestMigrationWaitsForAReader(t *testing.T) {
 	source := dbtest.PostgresSource(t)
 	d := dbtest.Open(t, source, db.Options{})
 	holder, err := dbtest.Open(t, source, db.Options{}).Read().BeginTx(t.Context(), nil)
@@ -171,12 +171,13 @@ func TestF10MigrationWaitsForAReader(t *testing.T) {
 	require.NoError(t, holder.Rollback())
 	require.NoError(t, <-migrated)
 	require.ErrorIs(t, d.CheckSchema(t.Context()), db.ErrSchemaNew)
-	t.Logf("F10: a migration behind a reader for 4 s: %d reads went on, the longest took %d ms", reads, longest.Milliseconds())
+	t.Logf("a migration behind a reader for 4 s: %d reads went on, the longest took %d ms", reads, longest.Milliseconds())
 }
 
-// TestF10MigrationInADeadlock migrates while a transaction locks the accounts
-// and then the tasks: the server aborts the migration, which is retried.
-func TestF10MigrationInADeadlock(t *testing.T) {
+// TestMigrationRetriesAfterADeadlock migrates while a transaction locks the
+// accounts and then the tasks: the server aborts the migration, which is
+// retried.
+func TestMigrationRetriesAfterADeadlock(t *testing.T) {
 	source := dbtest.PostgresSource(t)
 	d := dbtest.Open(t, source, db.Options{})
 	holder, err := dbtest.Open(t, source, db.Options{}).Read().BeginTx(t.Context(), nil)

@@ -17,7 +17,7 @@ func answer(status int, length int64, header ...string) *http.Response {
 	return r
 }
 
-func TestAsk(t *testing.T) {
+func TestHeadersOfAResumedRequest(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		d          Resumption
@@ -35,7 +35,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-func TestAccept(t *testing.T) {
+func TestPartsThatContinueADownload(t *testing.T) {
 	begun := Resumption{Have: 5, Total: 10, Validator: `"a"`}
 	for _, tt := range []struct {
 		name   string

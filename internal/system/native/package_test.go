@@ -135,8 +135,9 @@ func TestInstallAgainAfterFailure(t *testing.T) {
 	assert.FileExists(t, filepath.Join(dest, "VERSIONS"))
 }
 
-// TestPins checks that the package has the same pin as the recipe for Linux.
-func TestPins(t *testing.T) {
+// TestPackageHasTheRecipesPin checks that the package has the same pin as the
+// recipe for Linux.
+func TestPackageHasTheRecipesPin(t *testing.T) {
 	for platform, file := range map[string]string{
 		"linux/amd64": "libonnxruntime.so.1", "linux/arm64": "libonnxruntime.so.1", "darwin/arm64": "libonnxruntime.1.30.0.dylib",
 		"windows/amd64": "onnxruntime.dll", "windows/arm64": "onnxruntime.dll",

@@ -249,9 +249,9 @@ type resolverFunc func() ([]netip.Addr, error)
 
 func (f resolverFunc) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) { return f() }
 
-// TestDo checks that the same rules apply to a request created elsewhere, and
-// that refusals are permanent.
-func TestDo(t *testing.T) {
+// TestRulesApplyToOtherRequests checks that the same rules apply to a request
+// created elsewhere, and that refusals are permanent.
+func TestRulesApplyToOtherRequests(t *testing.T) {
 	var got string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
@@ -278,7 +278,7 @@ func TestDo(t *testing.T) {
 	assert.True(t, p.Permanent())
 }
 
-func TestAllow(t *testing.T) {
+func TestAllowedPrivateAddresses(t *testing.T) {
 	var hits atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hits.Add(1) }))
 	defer srv.Close()

@@ -154,8 +154,8 @@ func TestQuantizedFileEqualsTheQuantized16Bits(t *testing.T) {
 	}
 }
 
-// TestRefusals changes one detail of a valid folder.
-func TestRefusals(t *testing.T) {
+// TestInvalidFoldersAreRefused changes one detail of a valid folder.
+func TestInvalidFoldersAreRefused(t *testing.T) {
 	edit := func(name, text string) func(modeltest.Weights, string) {
 		return func(_ modeltest.Weights, dir string) { modeltest.Place(t, filepath.Join(dir, name), []byte(text)) }
 	}
@@ -232,8 +232,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNotes: the notes list the likely defects of a fine-tuned model.
-func TestNotes(t *testing.T) {
+// TestNotesListLikelyDefects: the notes list the likely defects of a fine-tuned
+// model.
+func TestNotesListLikelyDefects(t *testing.T) {
 	w, dir := modeltest.WhisperWeights(), t.TempDir()
 	modeltest.Texts(t, dir)
 	large := w["model.encoder.layers.0.fc1.weight"]
@@ -361,9 +362,9 @@ func damage(t testing.TB, random *rand.Rand, path string, whole []byte, head, i 
 	}
 }
 
-// TestPublished converts real models if OTOGRAPH_REAL names a folder with them
-// and with whisper.cpp's files of the same weights.
-func TestPublished(t *testing.T) {
+// TestRealModelsEqualWhisperCpps converts real models if OTOGRAPH_REAL names a
+// folder with them and with whisper.cpp's files of the same weights.
+func TestRealModelsEqualWhisperCpps(t *testing.T) {
 	dir := os.Getenv("OTOGRAPH_REAL")
 	if dir == "" {
 		t.Skip("OTOGRAPH_REAL is not set: no published models at hand")

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEnter(t *testing.T) {
+func TestEnterFindsTheRoot(t *testing.T) {
 	root := t.TempDir()
 	deep := filepath.Join(root, "tools", "internal")
 	require.NoError(t, os.MkdirAll(deep, 0o755))

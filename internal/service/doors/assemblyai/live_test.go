@@ -91,7 +91,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-func TestEnd(t *testing.T) {
+func TestMessagesAtTheEnd(t *testing.T) {
 	l, _ := open(t, url.Values{})
 	list, code, _ := l.End(doors.End{Seconds: 61.5, Lasted: 70 * time.Second})
 	assert.Equal(t, []doortest.Message{{"type": "Termination", "audio_duration_seconds": 62.0, "session_duration_seconds": 70.0}}, doortest.Read(t, list))
@@ -103,8 +103,9 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestOrder checks that a turn has its own words alone and ends once.
-func TestOrder(t *testing.T) {
+// TestTurnHasItsOwnWords checks that a turn has its own words alone and ends
+// once.
+func TestTurnHasItsOwnWords(t *testing.T) {
 	for seed := range uint64(200) {
 		l, _ := open(t, url.Values{})
 		turn, texts := 0, 0

@@ -256,7 +256,7 @@ func TestSessionUpdate(t *testing.T) {
 }
 
 // Mistakes are events in OpenAI's form, change nothing, and end nothing.
-func TestMistakes(t *testing.T) {
+func TestClientMistakesAreEvents(t *testing.T) {
 	d := open(t, "{}")
 	before := d.Settings()
 	for message, want := range map[string]string{
@@ -325,7 +325,7 @@ func TestIdleTimeout(t *testing.T) {
 }
 
 // Only an end that the client or its account causes comes with an error.
-func TestEnds(t *testing.T) {
+func TestErrorsAtASessionsEnd(t *testing.T) {
 	for reason, want := range map[doors.Reason]string{
 		doors.Finished: "", doors.Gone: "", doors.Draining: "", doors.Fault: "", doors.Full: "", doors.Idle: "", doors.Slow: "",
 		doors.Expired: "session_expired", doors.Unpaid: "insufficient_quota", doors.Limited: "rate_limit_exceeded", doors.Invalid: "invalid_value", doors.Canceled: "invalid_value",

@@ -76,7 +76,7 @@ func TestReceive(t *testing.T) {
 	assert.Equal(t, []doors.Action{doors.Finish{}}, actions, "with a sensitivity, the end of speech ends the command")
 }
 
-func TestEnd(t *testing.T) {
+func TestMessagesAtTheEnd(t *testing.T) {
 	d, _ := NewDoor(nil)
 	list, _, _ := d.End(doors.End{})
 	assert.Equal(t, []doortest.Message{{"type": "transcript", "data": map[string]any{"text": ""}}}, read(t, list), "also without speech")
@@ -89,8 +89,9 @@ func TestEnd(t *testing.T) {
 	assert.Equal(t, []doortest.Message{{"type": "error", "data": map[string]any{"text": "why"}}}, read(t, list))
 }
 
-// TestChunks checks that the chunks joined begin the transcript.
-func TestChunks(t *testing.T) {
+// TestChunksBeginTheTranscript checks that the chunks joined begin the
+// transcript.
+func TestChunksBeginTheTranscript(t *testing.T) {
 	for seed := range uint64(200) {
 		d, _ := NewDoor(nil)
 		joined, starts := "", 0

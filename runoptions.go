@@ -9,7 +9,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// RunOptions configures a run beside its Options; the zero value asks nothing.
+// RunOptions adds to a run's Options; the zero value changes nothing.
 type RunOptions struct {
 	// Extras are the options that the service has as well.
 	spec.Extras

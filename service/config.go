@@ -116,7 +116,7 @@ type Config struct {
 	// then ends the process. nil leaves the tasks to Workers or to other
 	// machines (`otograph work`).
 	Engine Engine
-	// Workers are processes that run tasks: a crash costs one attempt of one.
+	// Workers are processes that run tasks: a crash costs a task one attempt.
 	Workers Workers
 	// Live configures live sessions; the zero value serves none.
 	Live Live

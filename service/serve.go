@@ -57,8 +57,8 @@ func (s *Service) limited(l net.Listener) net.Listener {
 	})
 }
 
-// closing returns a channel that is closed when the listeners are to close:
-// after ctx is done and load balancers could notice.
+// closing returns a channel that is closed when the listeners must close: after
+// ctx is done and load balancers could notice.
 func (s *Service) closing(ctx context.Context) <-chan struct{} {
 	closing := make(chan struct{})
 	go func() {
@@ -72,7 +72,7 @@ func (s *Service) closing(ctx context.Context) <-chan struct{} {
 	return closing
 }
 
-// A load balancer asks often. The database and the file store are checked less
+// Load balancers probe often. The database and the file store are checked less
 // often, and a hanging check does not delay the response.
 const (
 	readyAge   = time.Second

@@ -26,8 +26,8 @@ func (s *Service) wyoming() (runner, error) {
 
 type wyomingServer struct{ *Service }
 
-// Run implements runner. One account has all its sessions, because clients have
-// no credentials.
+// Run implements runner. One account owns all sessions, because clients have no
+// credentials.
 func (s wyomingServer) Run(ctx context.Context) error {
 	account, err := s.state.Accounts.Find(ctx, s.config.Live.WyomingAccount)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s wyomingServer) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil { // as at too many open files
+		if err != nil { // for example, too many open files
 			s.config.Logger.WarnContext(ctx, "wyoming: a connection was not accepted", "error", err)
 			backoff.Sleep(ctx, time.Second)
 			continue

@@ -29,8 +29,8 @@ func (l *busyListener) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// TestWyomingGoesOn: a connection that cannot be accepted does not end the
-// service, and a suspended account transcribes nothing.
+// TestWyomingGoesOn: an error of Accept does not end the service, and a
+// suspended account transcribes nothing.
 func TestWyomingGoesOn(t *testing.T) {
 	s, err := Open(t.Context(), Config{Folder: t.TempDir()})
 	require.NoError(t, err)

@@ -5,8 +5,8 @@ type Extras struct {
 	// Translate requests the standard tier's text in English, for any spoken
 	// language. A model that cannot translate causes whisper.ErrTranslation.
 	Translate bool `json:"translate,omitempty"`
-	// Measures requests the recognizer's measures (Measures) in answers of the
-	// service; results of the library always have them.
+	// Measures requests the recognizer's measures in the service's results; the
+	// library's always have them.
 	Measures bool `json:"measures,omitempty"`
 	// Languages are the codes (ISO 639-1) from which detection chooses if
 	// Options.ASRLanguage is empty; without any it chooses from all.

@@ -15,7 +15,7 @@ const (
 	// LiveFinal has the text of an utterance that has ended, with its
 	// sentences. An utterance without text has an empty one.
 	LiveFinal LiveKind = "final"
-	// LiveSpeakerChanged corrects the speaker of speech that was already given.
+	// LiveSpeakerChanged corrects the speaker of speech already reported.
 	LiveSpeakerChanged LiveKind = "speaker_changed"
 	// LiveSound is a sound event, a few seconds after its end.
 	LiveSound LiveKind = "sound"
@@ -58,7 +58,7 @@ type LiveEvent struct {
 	// Behind is how many seconds of sound the session had received after End
 	// when the event was made. Under load it grows; partials are left out first.
 	Behind float64 `json:"behind,omitzero"`
-	// Dropped is how many LivePartial were left out since the one before, or the
-	// last LiveFinal.
+	// Dropped counts the LivePartials left out since the last LivePartial or
+	// LiveFinal.
 	Dropped int `json:"dropped,omitzero"`
 }

@@ -18,7 +18,7 @@ type Result struct {
 
 	// Language is the spoken language's code, detected or given ("en").
 	Language string
-	// LanguageProbability is the detector's, 0 to 1, or 1 if it was given.
+	// LanguageProbability is Language's, 0 to 1; 1 for a given language.
 	LanguageProbability float64
 	// Segments are the sentences, ordered by start.
 	Segments []Segment

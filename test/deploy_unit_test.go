@@ -19,7 +19,7 @@ func TestUnitIsHardened(t *testing.T) {
 		t.Skip("systemd-analyze is not installed")
 	}
 	out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=15", "--no-pager", "../deploy/otograph.service").CombinedOutput()
-	require.NoError(t, err, "%s", out) // it fails above the threshold
+	require.NoError(t, err, "%s", out) // systemd-analyze fails above the threshold
 	assert.NotContains(t, string(out), "Unknown", "systemd knows every setting")
 	t.Log(regexp.MustCompile(`Overall exposure level.*`).FindString(string(out)))
 }

@@ -35,7 +35,7 @@ type WindowModel interface {
 	// Next returns the probability of the next [Window] samples; a shorter last
 	// window is padded with silence.
 	Next(window []float32) (float32, error)
-	// Close frees it; it must happen before the Model is closed.
+	// Close frees the memory. Call it before the Model's Close.
 	Close() error
 }
 

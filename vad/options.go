@@ -28,7 +28,7 @@ type Options struct {
 }
 
 // DefaultOptions returns the service's defaults: threshold 0.35, speech of at
-// least 250 ms, pauses of at least 100 ms, 30 ms of padding, no longest.
+// least 250 ms, pauses of at least 100 ms, 30 ms of padding, no MaxSpeech.
 func DefaultOptions() Options {
 	return Options{
 		Threshold:  0.35,

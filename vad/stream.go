@@ -53,10 +53,10 @@ func (s *Stream) Flush() []Segment {
 	return s.settle(nil)
 }
 
-// Open returns where speech begins that has not ended yet; speaking reports
-// whether there is any. It is certain once it is longer than MinSpeech; until
-// then it may be dropped. The start is settled once it is that of the segment,
-// which follows the last returned one, and before on the grid of [Window].
+// Open returns the start of speech that has not ended; speaking reports whether
+// there is any. It is certain once it is longer than MinSpeech; until then it
+// may be dropped. A settled start is the segment's; before, the start is on the
+// grid of [Window].
 func (s *Stream) Open() (start int, settled, certain, speaking bool) {
 	i := s.dropped + len(s.cut.out)
 	last, certain := s.segment(i)
@@ -82,8 +82,8 @@ func (s *Stream) Cut() (out []Segment) {
 	return out
 }
 
-// Needed returns the position from which on the stream may still read the
-// sound, and from which on it may still return segments.
+// Needed returns the first position that the stream may still read; the
+// segments to come begin there or later.
 func (s *Stream) Needed() int {
 	at := s.now
 	if s.cut.speaking {

@@ -35,8 +35,8 @@ func TestIdentify(t *testing.T) {
 	assert.Empty(t, r.Identify(model, []spec.SpeakerEmbedding{{Embedding: []float32{1, 0, 0}}}, 0.5))
 }
 
-// TestDenied: who is more like a denied speaker gets no name, nor a suggestion;
-// the person still does, and so does everyone else.
+// TestDenied: a speaker who is more like a denied vector gets no name and no
+// suggestion; the person and everyone else still do.
 func TestDenied(t *testing.T) {
 	var r Register
 	add(t, &r, "Ann", 0)

@@ -20,7 +20,7 @@ import (
 type asset struct {
 	kind        string // Content-Type
 	plain, gzip []byte
-	etag        string // weak, as it is that of both encodings: their parts never mix
+	etag        string // weak, because both encodings have it
 }
 
 // Placeholders in index.html that are replaced in each response.

@@ -38,9 +38,9 @@ type Engine struct {
 }
 
 // New returns the engine of a pipeline, which the caller closes after the
-// service. Programs of another version do not continue its work. It logs to log,
-// if that is not nil, what keeps voices from being recognized. Call it before Pipeline.Load and before the first run, because it
-// records the state of the models' files.
+// service. Programs of another version do not continue its work. It logs why
+// voices cannot be recognized, unless log is nil. Call it before Pipeline.Load
+// and the first run: it records the state of the models' files.
 //
 // To follow the interface's specification exactly, open the pipeline with
 // Cascade 0, NoConfidences and the OptimizedLanguages of package spec.

@@ -2,9 +2,9 @@
 # run.sh [PACKAGE...]: build the program for 64-bit Arm, transcribe the bundled
 # recording with it in qemu's emulator, compare the words with this machine's, and run
 # the tests of the engines there. Slow: the emulator computes a twentieth to a hundredth
-# of what the processor under it does. Everything lies in bin/arm64.
+# of what the processor under it does. All files are in bin/arm64.
 #
-# Debian's packages qemu-user and gcc-aarch64-linux-gnu are needed, not root.
+# Needs Debian's packages qemu-user and gcc-aarch64-linux-gnu, but not root.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 GO=${GO:-go}
@@ -16,8 +16,8 @@ packages=("$@")
 dir=$PWD/bin/arm64
 mkdir -p "$dir/root/proc"
 
-# The emulator looks for a program's files here first. ONNX Runtime reads what processor
-# it runs on, and must not find this machine's.
+# The emulator looks for a program's files here first: ONNX Runtime reads the
+# description of the processor, which must not be this machine's.
 ln -sfn /usr/aarch64-linux-gnu/lib "$dir/root/lib"
 export QEMU_CPU=cortex-a76
 cpu() {
@@ -37,10 +37,11 @@ build=(env CGO_ENABLED=1 GOARCH=arm64 CC=aarch64-linux-gnu-gcc "$GO")
 # Some tests decode less often for an emulator.
 export OTOGRAPH_EMULATED=1
 
-# ffmpeg is this machine's: the program can't start another one in the emulator.
+# This machine's ffmpeg decodes: in the emulator, a program can't start another
+# one.
 ffmpeg -v error -y -i testdata/conversation.flac -c:a pcm_s16le "$dir/conversation.wav"
 
-# Words, not times: another processor's sums differ in their last bits.
+# Compares words, not times: another processor's sums differ in their last bits.
 words() { sed 's/^[^A-Za-z\[]*sound.*//; s/^[0-9:. –-]*SPEAKER_[0-9]* *//' | tr -s ' \n' '\n'; }
 for tier in true false; do
   with=(transcribe --demo --no-cascade --optimize="$tier" -l en "$dir/conversation.wav")

@@ -1,6 +1,6 @@
 // javascript.mjs URL SECURE_URL KEY RECORDING.s16le...: runs the JavaScript clients of OpenAI, Vercel and Deepgram,
 // unchanged, against a server; OpenAI's only speaks TLS. It prints a JSON object for each recording (24 kHz, mono, 16
-// bits), with the texts by client. Its packages lie beside it, see make test-clients.
+// bits), with the texts by client. Its packages are in the same folder, see make test-clients.
 import { readFileSync } from 'node:fs';
 import { createOpenAI } from '@ai-sdk/openai';
 import { DeepgramClient } from '@deepgram/sdk';
@@ -16,7 +16,7 @@ function* pieces(sound) {
   for (let at = 0; at < sound.length; at += piece) yield sound.subarray(at, at + piece);
 }
 
-/** openai gives what its client says of a recording, whose end the client or the service tells. */
+/** openai returns the texts of OpenAI's client; either the client or the service ends the turns. */
 async function openai(sound, turns) {
   const client = new OpenAI({ baseURL: `${secure}/v1`, apiKey: key });
   const session = await OpenAIRealtimeWS.create(client, { intent: 'transcription' });
@@ -78,7 +78,7 @@ async function vercel(sound) {
   return { text: await result.text, kinds: [...kinds].sort() };
 }
 
-/** deepgram gives the texts of its client's first interface, or of Flux. */
+/** deepgram returns the texts of its client's first interface, or of Flux. */
 async function deepgram(sound, version) {
   const web = url.replace('http', 'ws'),
     environment = { base: url, production: web, agent: web, agentRest: url },

@@ -10,9 +10,9 @@ if ! git merge-base --is-ancestor "$BASE" HEAD 2>/dev/null; then
   exit 0
 fi
 
-# The first word of a summary that is no imperative: adds, added, adding.
+# First words that are not imperatives: adds, added, adding.
 inflected='^[^:]+: ([A-Za-z]+ed|[A-Za-z]+ing|[A-Za-z]*[^Ssu]s)( |$)'
-# Verbs that end like it.
+# Imperatives with such endings.
 verbs='^[^:]+: (bring|embed|exceed|feed|heed|need|proceed|seed|shed|speed|spring|string|succeed) '
 bad=0
 while IFS= read -r line; do

@@ -1,4 +1,4 @@
-// What eslint holds the page and its tests to. Layout is prettier's.
+// eslint's rules for the page and its tests. prettier checks the layout.
 import js from '@eslint/js';
 import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';

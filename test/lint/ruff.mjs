@@ -1,5 +1,5 @@
 // ruff.mjs FILE...: runs ruff, compiled to WebAssembly, over Python files and
-// prints what it finds; exit status 1 where it found something.
+// prints the findings; the exit status is 1 if there are any.
 import { readFileSync } from 'node:fs';
 import { PositionEncoding, Workspace } from '@astral-sh/ruff-wasm-nodejs';
 
@@ -8,8 +8,8 @@ const settings = {
   'target-version': 'py311',
   lint: {
     select: ['E', 'F', 'W', 'I', 'B', 'UP'],
-    // The programs are written in the field's short names and lambdas (E731,
-    // E741). Functions made in a loop are called in the same round (B023), and
+    // The programs use the field's short names and lambdas (E731, E741).
+    // Functions made in a loop are called in the same round (B023), and
     // defaults are constants (B008).
     ignore: ['E731', 'E741', 'B008', 'B023', 'B905'],
   },

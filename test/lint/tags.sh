@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# The tags that are Go's own, and ignore, which marks programs to run by name.
+# Go's own tags, and ignore, which marks programs that are run by name.
 own='go|build|ignore|race|cgo|purego|unix|linux|darwin|windows|amd64|arm64'
 mapfile -t tags < <(git grep -hE '^//go:build ' -- '*.go' | grep -oE '[a-z]\w*' | sort -u | grep -vxE "$own")
 for tag in "${tags[@]}"; do

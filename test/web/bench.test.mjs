@@ -1,5 +1,5 @@
-// The report of `otograph bench`, opened as a file: wrong words beside the reference
-// play their piece of the recording; the table of recordings sorts and filters.
+// The report of `otograph bench`, opened as a file: a click on a wrong word plays
+// its part of the recording; the table of recordings sorts and filters.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -47,7 +47,7 @@ after(() => b?.close());
 const audio = () =>
   page.locator('audio').evaluate((a) => ({ source: decodeURI(a.src), time: a.currentTime, paused: a.paused }));
 
-test('wrong words stand beside the reference, and a click plays their piece', async () => {
+test('wrong words are shown beside the reference, and a click plays them', async () => {
   const text = page.locator('.texts', { hasText: 'a #1.flac' });
   assert.deepEqual(await text.locator('.word').last().locator('> span').allInnerTexts(), [
     'morning',
@@ -68,7 +68,7 @@ test('wrong words stand beside the reference, and a click plays their piece', as
   await page.locator('#played', { hasText: 'b.flac' }).waitFor();
 });
 
-test('the page says when a recording is not beside it', async () => {
+test('the page reports a recording that is not in its folder', async () => {
   rmSync(path.join(dir, 'gone.flac'));
   await page.locator('.texts', { hasText: 'gone.flac' }).getByRole('link', { name: 'no' }).first().click();
   await page.locator('#played', { hasText: 'gone.flac is not beside this page any more' }).waitFor();
@@ -88,7 +88,7 @@ test('the table of recordings sorts and filters', async () => {
   assert.deepEqual(await names(), ['b.flac']);
 });
 
-test('it fits a telephone and paper, and needs no network', async () => {
+test('the report fits a phone screen and paper, and needs no network', async () => {
   for (const colorScheme of ['light', 'dark']) {
     await page.emulateMedia({ colorScheme });
     assert.deepEqual(await serious(page), []);

@@ -8,7 +8,7 @@ import { at, browser, eventually, logIn, open, recording, serious, service } fro
 let s, b, page, task, first;
 before(async () => {
   [s, b] = await Promise.all([service('--keep-audio', '1h'), browser()]);
-  s.otograph('account', 'limits', 'local', '--tps', '1000', '--burst', '1000'); // two pages and this test ask
+  s.otograph('account', 'limits', 'local', '--tps', '1000', '--burst', '1000'); // two pages and this test send requests
   page = await open(b, { origin: s.url, acceptDownloads: true });
   await logIn(page, s);
   const answer = await fetch(`${s.url}/v1/tasks`, {
@@ -48,7 +48,7 @@ const shown = (p = page) =>
         ]),
     );
 
-/** agree waits until the service gives the sentences that a page shows, and gives them. */
+/** agree waits until the service returns the sentences that a page shows, and returns them. */
 const agree = (p = page) =>
   eventually(async () => {
     const { segments } = await s.ask(`/tasks/${task.id}/result`),
@@ -79,7 +79,7 @@ const caret = (word, p = page) =>
 /** inner is a word in the middle of a sentence of several. */
 const inner = (text) => text.split(' ')[2];
 
-test('by mouse: split at the cursor, given to another speaker, joined, undone', async () => {
+test('by mouse, a sentence is split at the cursor, given to another speaker, joined and undone', async () => {
   const i = first.segments.findIndex((x) => x.text.split(' ').length >= 4),
     word = inner(first.segments[i].text);
   assert.ok(i >= 0 && i < 5, 'a sentence to split');
@@ -121,7 +121,7 @@ test('by mouse: split at the cursor, given to another speaker, joined, undone', 
   assert.deepEqual(page.wrong, []);
 });
 
-test('a text that is being typed is kept when the reader goes to another page', async () => {
+test('the text being typed is saved when the reader opens another page', async () => {
   await edit(0);
   await page.getByRole('textbox', { name: /^Correct the text at/ }).fill('Typed, not finished');
   await page.goBack();
@@ -134,7 +134,7 @@ test('a text that is being typed is kept when the reader goes to another page', 
   await eventually(async () => assert.deepEqual((await s.ask(`/tasks/${task.id}/result`)).segments, first.segments));
 });
 
-test('by keyboard: the sentence that has the focus', async () => {
+test('by keyboard, the focused sentence is split, given to another speaker, joined and undone', async () => {
   const i = first.segments.findIndex((x) => x.text.split(' ').length >= 4),
     word = inner(first.segments[i].text);
   await page.locator('.segment[data-segment="0"] button.edit').focus();
@@ -192,7 +192,7 @@ test('by keyboard: the sentence that has the focus', async () => {
   assert.deepEqual(page.wrong, []);
 });
 
-test('what somebody else corrects meanwhile is not lost, and not overwritten', async () => {
+test('corrections by another user are neither lost nor overwritten', async () => {
   const other = await open(b, { origin: s.url });
   await logIn(other, s);
   await other.goto(`${s.url}/#/task/${task.id}`);
@@ -201,7 +201,7 @@ test('what somebody else corrects meanwhile is not lost, and not overwritten', a
   await other.keyboard.press('0');
   await agree(other);
   await page.locator('.segment[data-segment="0"] button.edit').focus();
-  await page.keyboard.press('0'); // another sentence: both count
+  await page.keyboard.press('0'); // a change of another sentence does not conflict
   let now = await agree();
   assert.ok(![now[0].speaker, now[1].speaker].some((x) => first.segments.some((y) => y.speaker === x)));
 
@@ -265,7 +265,7 @@ test('a sentence of several segments is one row, one line, one correction and on
   await other.context().close();
 });
 
-test('it fits a telephone and the dark', async () => {
+test('the editor fits a phone screen and a dark theme', async () => {
   const small = await open(b, { origin: s.url, viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
   await logIn(small, s);
   await small.goto(`${s.url}/#/task/${task.id}`);

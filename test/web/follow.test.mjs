@@ -1,5 +1,5 @@
-// How the page shows work as it goes on: told by the service, asked for where it
-// is not told.
+// How the page follows a running task: by the service's events, or by polling
+// without events.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
@@ -17,7 +17,7 @@ after(async () => {
 const file = (name) => ({ name, mimeType: 'audio/flac', buffer: readFileSync(recording) });
 const choose = (page, name) => page.getByLabel('Choose files').setInputFiles(file(name));
 
-test('a recording is shown as done when the service says so, without the list being asked', async () => {
+test('an event marks a recording as done, without a request for the list', async () => {
   const page = await open(b, { origin: s.url });
   await logIn(page, s);
   await page.getByText('No recordings yet').waitFor();
@@ -36,7 +36,7 @@ test('a recording is shown as done when the service says so, without the list be
   await page.context().close();
 });
 
-test('where there are no events the list is asked', async () => {
+test('without an event stream the page polls the list', async () => {
   const page = await open(b, { origin: s.url });
   await page.route(`${s.url}/v1/tasks/*/events`, (route) => route.abort());
   await logIn(page, s);
@@ -46,7 +46,7 @@ test('where there are no events the list is asked', async () => {
   await page.context().close();
 });
 
-test('stage and percentage are shown in the list and on the task’s own page, and its end brings the result', async () => {
+test('the list and the task’s page show stage and percentage, and the result when the task is done', async () => {
   const page = await open(b, { origin: s.url });
   const { tasks } = await s.ask('/tasks');
   const task = { ...(await s.ask(`/tasks/${tasks[0].id}`)), status: 'processing', finished_at: null };
@@ -98,7 +98,7 @@ test('stage and percentage are shown in the list and on the task’s own page, a
   await page.context().close();
 });
 
-test('the text of a running task is shown as it arrives, and anew with another attempt', async () => {
+test('a running task’s text is shown as it arrives, and starts again with a new attempt', async () => {
   const page = await open(b, { origin: s.url });
   const { tasks } = await s.ask('/tasks');
   const task = { ...(await s.ask(`/tasks/${tasks[0].id}`)), status: 'processing', finished_at: null };
@@ -154,7 +154,7 @@ test('the text of a running task is shown as it arrives, and anew with another a
   await page.context().close();
 });
 
-test('a task that fails says why at once', async () => {
+test('a failed task shows its error immediately', async () => {
   const page = await open(b, { origin: s.url });
   await logIn(page, s);
   await page

@@ -1,5 +1,5 @@
-// Names, texts and answers that mean harm show as text; the page is open to
-// everyone; five hours scroll without a hitch.
+// Names, texts and responses with HTML are shown as text; the page is
+// accessible; five hours scroll smoothly.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ after(async () => {
   await s?.stop();
 });
 
-test('a hostile name and transcript show as text', async () => {
+test('a hostile file name and transcript are shown as text, not as HTML', async () => {
   const page = await open(b, { origin: s.url });
   await logIn(page, s);
   const id = await forge(page, s, { name: hostileName, result: hostileResult() });
@@ -37,7 +37,7 @@ test('a hostile name and transcript show as text', async () => {
   await page.context().close();
 });
 
-test('what a server says shows as text, too', async () => {
+test('text from the server is shown as text, not as HTML', async () => {
   const page = await open(b, { origin: s.url });
   await logIn(page, s);
   const said = '<img src=x onerror="window.harmed=9"><script>window.harmed=10</script>';
@@ -92,7 +92,7 @@ test('what a server says shows as text, too', async () => {
   await page.context().close();
 });
 
-test('inline scripts and strangers are forbidden by the policy', async () => {
+test('the content security policy forbids inline scripts and other hosts', async () => {
   const page = await open(b, { origin: s.url });
   const answer = await page.goto(s.url);
   const policy = answer.headers()['content-security-policy'];
@@ -222,7 +222,7 @@ test('20,000 words scroll, seek and search without long tasks, while five hours 
     limit = 100 * (await slower(page));
   for (let round = 1; round <= 3; round++) {
     const tasks = await traced(page, async () => {
-      await page.locator('.word').nth(2).click(); // it plays while all this goes on
+      await page.locator('.word').nth(2).click(); // it plays during the whole test
       await page.getByRole('button', { name: 'Pause' }).waitFor();
       const rows = page.locator('.transcript-rows'),
         height = await rows.evaluate((e) => e.scrollHeight);
@@ -284,7 +284,7 @@ test('20,000 words scroll, seek and search without long tasks, while five hours 
     worst.push(process.env.OTOGRAPH_TIMING ? Math.max(tasks[0].cpu, ...wall) : tasks[0].cpu);
     if (worst.at(-1) <= limit) break;
   }
-  // The processor's time, not the clock's unless OTOGRAPH_TIMING asks for it: other programs run on this machine. What the page itself makes long is long in every round.
+  // Processor time counts, because other programs run on this machine; with OTOGRAPH_TIMING, the clock counts too. A slow page is slow in every round.
   assert.ok(
     Math.min(...worst) <= limit,
     `a task takes ${worst.map((x) => x.toFixed(0))} ms, and may take ${limit.toFixed(0)}`,
@@ -293,10 +293,10 @@ test('20,000 words scroll, seek and search without long tasks, while five hours 
   await page.context().close();
 });
 
-/** How long the yardstick takes on the machine for which 100 ms were laid down (two shared cores of an AMD EPYC), in milliseconds of processor. */
+/** The yardstick's processor time in milliseconds on the machine for which the limit of 100 ms was chosen (two shared cores of an AMD EPYC). */
 const yard = 26;
 
-/** slower is how many times slower than that machine this one is at what a page does, and at least 1: the median of five yardsticks. */
+/** slower returns how many times slower than that machine this one lays out a page, at least 1: the median of five yardsticks. */
 async function slower(page) {
   const took = [];
   while (took.length < 5) {
@@ -316,9 +316,9 @@ async function slower(page) {
             }
             all.append(p);
           }
-          const high = all.offsetHeight; // it is laid out
+          const high = all.offsetHeight; // forces the layout
           all.remove();
-          await new Promise((go) => setTimeout(go, 100)); // the task ends, and is in the trace
+          await new Promise((go) => setTimeout(go, 100)); // so that the task ends, and the trace has it
           return high;
         }),
       1,
@@ -330,7 +330,7 @@ async function slower(page) {
   return Math.max(1, took[2] / yard);
 }
 
-/** traced lists the tasks of the page's main thread during what is done, the longest first, in milliseconds. */
+/** traced lists the tasks of the page's main thread during work, the longest first, in milliseconds. */
 async function traced(page, work, least = 100) {
   await b.startTracing(page, {
     categories: ['toplevel', 'devtools.timeline', 'disabled-by-default-devtools.timeline'],
@@ -347,7 +347,7 @@ async function traced(page, work, least = 100) {
   return tasks.sort((x, y) => y.cpu - x.cpu);
 }
 
-test('what the page writes is what the command writes', async () => {
+test('the page writes the same files as the command', async () => {
   const dir = folder(),
     name = path.join(dir, 'two words.flac');
   copyFileSync(recording, name);
@@ -398,7 +398,7 @@ test('what the page writes is what the command writes', async () => {
   await page.context().close();
 });
 
-test('transcribe --format html writes a page that needs nothing else', async () => {
+test('transcribe --format html writes a self-contained page', async () => {
   const dir = folder(),
     hostile = path.join(dir, '<img src=x onerror=window.harmed=1>.flac');
   copyFileSync(recording, hostile);

@@ -1,5 +1,5 @@
 // The live session: a microphone, captions as people speak, the result at the
-// end; and what is said when a session ends otherwise.
+// end; and the messages when a session ends early.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { browser, eventually, forgeSession, logIn, microphone, open, say, serious, service } from './world.mjs';
@@ -33,7 +33,7 @@ const status = (page, text) => page.getByRole('status').getByText(text).waitFor(
 const log = (page) => page.getByRole('log', { name: 'Captions' });
 const plain = (text) => text.toLowerCase().replace(/[^a-z]+/g, ' ');
 
-test('captions appear while people speak; at the end there is the result with the sound that was sent', async () => {
+test('captions appear while people speak; after the session, the result has the recorded sound', async () => {
   const page = await live();
   const sent = [];
   page.on('websocket', (ws) => ws.on('framesent', ({ payload }) => sent.push(JSON.parse(payload))));
@@ -44,7 +44,7 @@ test('captions appear while people speak; at the end there is the result with th
   await eventually(async () => assert.ok((await page.getByRole('meter').evaluate((e) => e.value)) > 0.3));
   assert.deepEqual(await serious(page), []);
 
-  // a pause turns the microphone off: what is said meanwhile is neither sent nor recorded
+  // a pause turns the microphone off: nothing is sent or recorded meanwhile
   await page.getByRole('button', { name: 'Pause' }).press('Space');
   await status(page, 'Paused');
   await eventually(() => assert.equal(sent.at(-1).type, 'input_audio_buffer.commit'));
@@ -95,7 +95,7 @@ test('captions appear while people speak; at the end there is the result with th
   await page.context().close();
 });
 
-test('captions have speakers and sounds; the large ones are the last two lines', async () => {
+test('captions show speakers and sounds; the large captions show the last two lines', async () => {
   const page = await live();
   const got = await forgeSession(page, (tell) => {
     say(tell, 'a', 0, [
@@ -159,7 +159,7 @@ test('captions have speakers and sounds; the large ones are the last two lines',
   await page.context().close();
 });
 
-test('a pause holds while another microphone is being opened', async () => {
+test('a paused session stays paused while another microphone is opened', async () => {
   const page = await live();
   const got = await forgeSession(page, () => {});
   await begin(page).click();
@@ -191,7 +191,7 @@ test('a pause holds while another microphone is being opened', async () => {
   await page.context().close();
 });
 
-test('each end of a session is said in a sentence, and the sound can be saved', async () => {
+test('each cause of a session’s end is shown as a sentence, and the sound can be saved', async () => {
   const page = await live();
   for (const [code, error, words] of [
     [1008, { code: 'insufficient_quota', message: 'the balance is used up' }, /balance is too low/],
@@ -216,7 +216,7 @@ test('each end of a session is said in a sentence, and the sound can be saved', 
   await page.context().close();
 });
 
-test('a lost connection is replaced: captions stay, and what had no finished text is sent again', async () => {
+test('after a lost connection the captions stay, and sound without final text is sent again', async () => {
   const page = await live();
   const ids = ['11111111-2222-4333-8444-555555555555', '22222222-2222-4333-8444-555555555555'];
   const bytes = [];
@@ -271,7 +271,7 @@ test('a lost connection is replaced: captions stay, and what had no finished tex
   await page.context().close();
 });
 
-test('a session that does not begin says why', async () => {
+test('a session that cannot begin shows the reason', async () => {
   const page = await live();
   const json = (status, body) => ({ status, contentType: 'application/json', body: JSON.stringify(body) });
   const refused = async (words) => {

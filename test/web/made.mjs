@@ -1,4 +1,4 @@
-// Results of our own making, for what no demo recording shows.
+// Made-up results, for cases that no demo recording has.
 
 export const hostileName = '"><img src=x onerror=window.harmed=1>\u202egpj.<script>window.harmed=2</script>.wav';
 

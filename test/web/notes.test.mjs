@@ -1,5 +1,5 @@
-// What the service keeps with a recording: names, corrections, the sound; and the
-// files that it writes with them.
+// What the service stores with a recording: names, corrections, the sound; and
+// the files that it writes with them.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
@@ -25,7 +25,7 @@ const keeps = (speakers, texts) =>
     assert.deepEqual([kept.speakers, kept.texts], [speakers, texts]);
   });
 
-test('names and corrections are there for another browser, too', async () => {
+test('names and corrections appear in another browser', async () => {
   await page.getByLabel('Choose files').setInputFiles(recording);
   await page.getByRole('link', { name: 'Open: conversation.flac' }).click();
   task = (await s.ask('/tasks')).tasks[0];
@@ -47,7 +47,7 @@ test('names and corrections are there for another browser, too', async () => {
   await other.context().close();
 });
 
-test('a change that somebody else made meanwhile is not lost', async () => {
+test('a concurrent change by another user is not lost', async () => {
   const { version } = await s.notes(task.id);
   const answer = await fetch(`${s.url}/v1/tasks/${task.id}/corrections`, {
     method: 'POST',
@@ -75,7 +75,7 @@ test('the recording plays after a reload', async () => {
   assert.equal(await page.getByLabel('Open the recording').count(), 0);
 });
 
-test('a menu has the further formats, with names and corrections', async () => {
+test('a menu offers more formats, with names and corrections', async () => {
   const take = async (name) => {
     await page.locator('.menu summary').press('Enter');
     const button = page.getByRole('button', { name });

@@ -20,7 +20,7 @@ import { folder, recording, service } from './world.mjs';
 let s,
   client,
   calls = 0;
-/** counted is fetch, which counts what the clients call. */
+/** counted is fetch, and counts the client's calls. */
 const counted = (...given) => {
   calls++;
   return fetch(...given);
@@ -40,7 +40,7 @@ const first = /Good morning, how are you today\?/;
 
 let known = 0,
   ran = 0;
-/** made is test, for those whose calls are counted. */
+/** made is test, and counts the tests that are declared and run. */
 function made(name, work) {
   known++;
   test(name, async () => {

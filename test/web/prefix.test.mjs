@@ -1,5 +1,5 @@
 // The page behind a proxy that serves it under a path of its own, with a
-// currency: what the list tells, Cancel, and an operator who sells nothing.
+// currency: the list's facts, Cancel, and a service without prices.
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { after, before, test } from 'node:test';
@@ -31,7 +31,7 @@ after(async () => {
   await s?.stop();
 });
 
-/** noise is a WAV file of minutes of noise, so that its task is worked on for a while and has no text. */
+/** noise is a WAV file with minutes of noise, so that its task runs for a while and has no text. */
 function noise(minutes) {
   const samples = Buffer.alloc(minutes * 60 * 8000);
   for (let i = 0, x = 1; i < samples.length; i++) samples[i] = (x = (x * 48271) % 2147483647) % 256;
@@ -63,7 +63,7 @@ test('a running task is canceled', async () => {
   assert.equal(balance, 1000, 'nothing is charged');
 });
 
-test('the list tells length, language, speakers and price', async () => {
+test('the list shows length, language, number of speakers and price', async () => {
   await page.getByLabel('Accuracy').selectOption('words');
   await page.locator('.drop input').setInputFiles(recording);
   await page.getByRole('link', { name: 'Open: conversation.flac' }).waitFor({ timeout: 600000 });
@@ -73,7 +73,7 @@ test('the list tells length, language, speakers and price', async () => {
   assert.deepEqual(await serious(page), []);
 });
 
-test('the result fits its bar, and searching wraps nothing', async () => {
+test('the result’s toolbar stays on one line, also while searching', async () => {
   await page.getByRole('link', { name: 'Open: conversation.flac' }).click();
   await page.getByLabel('Search').fill('e');
   await page.getByText(/^1 of \d+$/).waitFor();
@@ -83,7 +83,7 @@ test('the result fits its bar, and searching wraps nothing', async () => {
   assert.ok(Math.abs((await top(page.getByLabel('Follow playback'))) - heading) < 20, 'one line at 1280 pixels');
 });
 
-test('who sells nothing sees no prices', async () => {
+test('a service without prices shows none', async () => {
   await page.goto(`${home}#/account`);
   await page.getByRole('heading', { name: 'Balance' }).waitFor();
   const prices = await s.ask('/pricing');
@@ -95,12 +95,12 @@ test('who sells nothing sees no prices', async () => {
     await page.getByRole('heading', { name }).waitFor({ state: 'detached' });
 });
 
-test('the API document is behind the prefix, too', async () => {
+test('the API document is served below the prefix', async () => {
   await page.goto(`${home}docs`);
   await page.getByRole('heading', { level: 1 }).first().waitFor();
 });
 
-test('nothing broke, and nothing was asked outside the prefix', () => {
+test('the page logged no error and sent no request outside the prefix', () => {
   assert.deepEqual(page.wrong, []);
   assert.deepEqual(
     page.urls.filter((url) => !url.startsWith(home) && !/^(data|blob):/.test(url)),

@@ -1,6 +1,6 @@
 // Pictures of the page's main states. With SCREENSHOTS=1 they replace those in
-// docs/screenshots; otherwise they only show that the states can be reached and
-// that nothing sticks out of the page.
+// docs/screenshots; otherwise the tests only check that the states can be
+// reached and that nothing is wider than the page.
 import assert from 'node:assert/strict';
 import { mkdirSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -49,7 +49,7 @@ async function shoot(page, name) {
   assert.ok(statSync(file).size < 300 * 1024, `${name}: ${statSync(file).size} bytes`);
 }
 
-test('by day', async () => {
+test('screenshots in the light theme', async () => {
   const page = await open(b, { origin: s.url });
   await page.goto(s.url);
   await page.getByRole('button', { name: 'Log in' }).waitFor();
@@ -129,7 +129,7 @@ test('by day', async () => {
   await page.context().close();
 });
 
-test('on a narrow screen', async () => {
+test('screenshots on a narrow screen', async () => {
   const page = await open(b, {
     origin: s.url,
     viewport: { width: 390, height: 844 },
@@ -156,7 +156,7 @@ test('on a narrow screen', async () => {
   await page.context().close();
 });
 
-test('live', async () => {
+test('screenshots of a live session', async () => {
   for (const [name, options] of [
     ['live', {}],
     ['narrow-live', { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true }],
@@ -191,7 +191,7 @@ test('live', async () => {
   }
 });
 
-test('five hours', async () => {
+test('screenshots of a five-hour recording', async () => {
   const page = await open(b, { origin: s.url });
   await logIn(page, s);
   const id = await forge(page, s, {

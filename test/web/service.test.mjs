@@ -1,11 +1,11 @@
-// A person's way through the page: log in, drop a recording, hear it, correct
-// it, take it along, see what it cost.
+// A person's way through the page: log in, drop a recording, play it, correct
+// it, download it, see its price.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { at, browser, eventually, logIn, open, recording, repeated, serious, service, working } from './world.mjs';
 
-let s, b, page, result; // result is what the API says of the recording
+let s, b, page, result; // result is the API's result for the recording
 before(async () => {
   [s, b] = await Promise.all([service(), browser()]);
   page = await open(b, { origin: s.url, acceptDownloads: true });
@@ -65,7 +65,7 @@ test('a key logs in; a dropped recording is transcribed', async () => {
   result = await s.ask(`/tasks/${task.id}/result`);
 });
 
-test('the result plays from a word, and the word that is said is shown', async () => {
+test('a click on a word plays from there, and the word being played is highlighted', async () => {
   await page.getByRole('link', { name: 'Open: conversation.flac' }).click();
   await page.getByRole('heading', { name: 'conversation.flac' }).waitFor();
   const second = result.segments[0].words[1],
@@ -80,12 +80,12 @@ test('the result plays from a word, and the word that is said is shown', async (
   await page.locator('.segment.now').waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByRole('button', { name: 'Play', exact: true }).waitFor();
-  // The word of a moment is known.
+  // The word at a time is known.
   const last = result.segments[1].words.length - 1;
   await at(page, Math.ceil(result.segments[1].words[last].start * 10) / 10);
   await page.locator(`[data-segment="1"].now [data-word="${last}"].now`).waitFor();
   assert.equal(await page.locator('.word.now').count(), 1);
-  // The keyboard does it too.
+  // The same by keyboard.
   await at(page, 10);
   await page.locator('#main').focus();
   await page.keyboard.press('ArrowRight');
@@ -97,10 +97,10 @@ test('the result plays from a word, and the word that is said is shown', async (
   assert.deepEqual(await played(), [15]);
 });
 
-/** played tells where the page has begun to play since it was asked last, in seconds. */
+/** played returns where the page has begun to play since the last call, in seconds. */
 const played = async () => (await page.evaluate(() => window.played.splice(0))).map((t) => Math.round(t * 1000) / 1000);
 
-test('it stops at its end', async () => {
+test('playback stops at the end of the recording', async () => {
   await page.evaluate(() => {
     window.endless = false;
   });
@@ -114,7 +114,7 @@ test('it stops at its end', async () => {
   });
 });
 
-test('a click on the waveform or a lane plays from there', async () => {
+test('a click on the waveform or a speaker’s row plays from there', async () => {
   await page.locator('.timeline-foot', { hasText: /^(?!.*(waveform|bars))/ }).waitFor(); // nothing moves any more
   for (const selector of ['.timeline-wave', '.timeline-lanes']) {
     await at(page, 1);
@@ -139,7 +139,7 @@ test('the time line is zoomed by button and wheel, and moved by dragging', async
     });
   const whole = await view();
   assert.equal(whole.width, whole.room);
-  /** shows waits until the view is so many times as wide, with this share of the recording at this share of the view. */
+  /** shows waits until the view is times as wide as the whole recording, with the recording's share at the view's place (both 0 to 1). */
   const shows = (times, share, place) =>
     eventually(async () => {
       const { width, left, room } = await view();
@@ -153,7 +153,7 @@ test('the time line is zoomed by button and wheel, and moved by dragging', async
   await page.keyboard.down('Control');
   await page.mouse.wheel(0, -300);
   await page.keyboard.up('Control');
-  await shows(2 * Math.E, 0.25 + 0.75 / 2, 0.75); // what the pointer is on stays where it is
+  await shows(2 * Math.E, 0.25 + 0.75 / 2, 0.75); // the time under the pointer stays there
   const before = (await view()).left;
   await page.mouse.down();
   await page.mouse.move(lanes.x + lanes.width * 0.75 - 120, lanes.y + 30, { steps: 5 });
@@ -198,12 +198,12 @@ test('doubtful words are marked, and the text can be copied', async () => {
   await Promise.all([
     page.getByRole('button', { name: 'Copied' }).waitFor(),
     page.getByRole('button', { name: 'Copy', exact: true }).click(),
-  ]); // it says so for two seconds
+  ]); // the button shows this for two seconds
   const copied = await page.evaluate(() => navigator.clipboard.readText());
   assert.equal(copied, result.segments.map((x) => `[${x.speaker}] ${x.text}\n`).join(''));
 });
 
-test('search finds and marks, from where the player stands', async () => {
+test('search marks all matches and starts at the player’s position', async () => {
   const { word, hits, total } = repeated(result.segments),
     last = hits.at(-1),
     box = page.getByRole('searchbox', { name: 'Search' });
@@ -222,7 +222,7 @@ test('search finds and marks, from where the player stands', async () => {
     await box.fill('');
     await page.locator('mark').first().waitFor({ state: 'detached' });
   }
-  // In a pause it is the next one.
+  // In a pause, the next word is the current one.
   const pause = result.segments.find(
     (x, i) => i && x.start > hits[0].end && x.start - result.segments[i - 1].end > 0.6,
   );
@@ -235,7 +235,7 @@ test('search finds and marks, from where the player stands', async () => {
   await page.getByRole('searchbox', { name: 'Search' }).fill('');
 });
 
-test('a renamed speaker shows everywhere, and in what is downloaded', async () => {
+test('a speaker’s new name appears everywhere, and in downloads', async () => {
   await page.getByRole('button', { name: 'Rename SPEAKER_0' }).click();
   await page.getByRole('textbox', { name: 'Rename SPEAKER_0' }).fill('Ada Lovelace');
   await page.keyboard.press('Enter');
@@ -269,7 +269,7 @@ test('a renamed speaker shows everywhere, and in what is downloaded', async () =
     for (const line of text.split('\n')) assert.ok(line.replace(/^<v [^>]*>/, '').length <= 60, line);
 });
 
-test('a text is corrected, and goes along corrected', async () => {
+test('a corrected text is downloaded with its correction', async () => {
   await page.locator('.transcript-rows').evaluate((e) => {
     e.scrollTop = 0;
   });
@@ -342,7 +342,7 @@ test('a user with a password sees the account and the charge', async () => {
   });
 });
 
-test('usage adds up to the charge, by what the reader chooses, and goes along as CSV', async () => {
+test('usage, grouped as the reader chooses, adds up to the charge and downloads as CSV', async () => {
   const { tasks } = await s.ask('/tasks'),
     { id } = tasks.find((x) => x.status === 'done'),
     { billing } = await s.ask(`/tasks/${id}/result`),
@@ -389,7 +389,7 @@ test('usage adds up to the charge, by what the reader chooses, and goes along as
   await page.getByRole('link', { name: 'Account' }).click();
 });
 
-test('without the recording the page asks for it', async () => {
+test('a result whose recording is not stored asks for the file', async () => {
   await page.reload();
   await page.getByRole('link', { name: 'Recordings', exact: true }).click();
   await page.getByRole('link', { name: 'Open: conversation.flac' }).click();
@@ -400,7 +400,7 @@ test('without the recording the page asks for it', async () => {
   await page.getByRole('button', { name: 'Pause' }).waitFor();
 });
 
-test('broken files and refused links are told of in plain words', async () => {
+test('broken files and refused links have plain error messages', async () => {
   await page.getByRole('link', { name: 'Recordings', exact: true }).click();
   await page.locator('.drop input').setInputFiles([
     { name: 'tiny.wav', mimeType: 'audio/wav', buffer: Buffer.from('RIFF') },
@@ -424,7 +424,7 @@ test('broken files and refused links are told of in plain words', async () => {
   await page.locator('.submit .error').getByText('The service rejected the request').waitFor();
 });
 
-test('a recording is deleted after a question', async () => {
+test('a recording is deleted after a confirmation', async () => {
   const row = page.locator('.task', { hasText: 'notes.mp3' });
   await row.getByRole('button', { name: 'Delete: notes.mp3' }).click();
   await row.getByText('and its transcript?').waitFor();
@@ -432,7 +432,7 @@ test('a recording is deleted after a question', async () => {
   await row.waitFor({ state: 'detached' });
 });
 
-test('nothing broke, nobody else was asked, no secret in an address', async () => {
+test('the page logged no error, asked no other host and put no secret in a URL', async () => {
   assert.deepEqual(page.wrong, []);
   for (const u of page.urls) assert.ok(!u.includes(s.key) && !/asr_|eyJ/.test(u.replace(/^data:.*/, '')), u);
   assert.ok(!s.log().includes(s.key));

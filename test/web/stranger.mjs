@@ -1,9 +1,9 @@
-// A stranger's server: it offers a recording and takes callbacks.
+// A customer's server: it offers a recording and receives callbacks.
 import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { recording, within } from './world.mjs';
 
-/** stranger starts a server that offers /talk.flac and, once it is ready, /late.flac, and takes what is posted to /hook; answers gives the status of each post, 204 when it has run out. */
+/** stranger starts a server that offers /talk.flac and, once it is ready, /late.flac, and receives posts to /hook; answers are the status codes of the posts, then 204. */
 export async function stranger(...answers) {
   const bytes = readFileSync(recording),
     got = [],
@@ -30,7 +30,7 @@ export async function stranger(...answers) {
     address,
     url: `http://${address}`,
     got,
-    /** callbacks waits until so many posts have come. */
+    /** callbacks waits until the given number of posts have arrived. */
     callbacks: async (n) => {
       while (got.length < n) await within(new Promise((go) => waiting.push(go)), `callback ${got.length + 1}`);
       return got;

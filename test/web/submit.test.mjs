@@ -1,5 +1,5 @@
-// What goes in: files, links, batches, every option of the specification,
-// callbacks; and what is said when it does not work.
+// Submissions: files, links, batches, every option of the specification,
+// callbacks; and their error messages.
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ after(async () => {
   await other?.stop();
 });
 
-/** done waits for a recording to be ready, and gives its task. */
+/** done waits until a recording is done, and returns its task. */
 async function done(name) {
   await page.getByRole('link', { name: `Open: ${name}`, exact: true }).waitFor({ timeout: 600000 });
   const { tasks } = await s.ask('/tasks');
@@ -130,7 +130,7 @@ test('every option of the specification can be set, and its default is the speci
     allow_training: true,
   });
 
-  // The same body is what the real service takes as valid.
+  // The real service accepts the same body.
   const real = await fetch(s.url + '/v1/tasks', {
     method: 'POST',
     headers: { 'X-API-Key': s.key, 'Content-Type': 'application/json' },
@@ -191,7 +191,7 @@ test('a link is fetched and transcribed', async () => {
   await page.getByRole('link', { name: '← All recordings' }).click();
 });
 
-test('what fails for now says so, and is tried again without the reader', async () => {
+test('a temporary error is shown, and the service retries by itself', async () => {
   await page.getByLabel('Or paste a link').fill(other.url + '/late.flac');
   await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
   const row = page.locator('.task', { hasText: 'late.flac' });
@@ -201,7 +201,7 @@ test('what fails for now says so, and is tried again without the reader', async 
   await done('late.flac');
 });
 
-test('an upload shows how far it is, and can be cancelled', async () => {
+test('an upload shows its progress and can be canceled', async () => {
   const cdp = await page.context().newCDPSession(page),
     slow = (perSecond) =>
       cdp.send('Network.emulateNetworkConditions', {
@@ -236,7 +236,7 @@ test('an upload shows how far it is, and can be cancelled', async () => {
   assert.ok(!(await s.ask('/tasks')).tasks.some((x) => x.audio_filename === 'slow.wav'));
 });
 
-test('without hurry, links go as one batch and files at half the price', async () => {
+test('at batch speed, links are sent as one batch and files cost half', async () => {
   await page.getByLabel('Batch: 50 % off').check();
   const batch = page.waitForRequest(`${s.url}/v1/tasks/batch`);
   await page
@@ -271,7 +271,7 @@ test('without hurry, links go as one batch and files at half the price', async (
   await page.getByLabel('Or paste a link').fill('');
 });
 
-test('several files go one after the other', async () => {
+test('several files are uploaded one after the other', async () => {
   const buffer = readFileSync(recording);
   await page
     .locator('.drop input')
@@ -279,7 +279,7 @@ test('several files go one after the other', async () => {
   for (const name of ['one', 'two', 'three']) await done(`${name}.flac`);
 });
 
-test('a callback is tried: the service signs and sends it, and the page says what must arrive', async () => {
+test('the callback tester sends a signed callback, and the page shows what must arrive', async () => {
   await page.getByRole('link', { name: 'Account' }).click();
   await page.getByLabel('Address of your receiver').fill(other.url + '/hook?a=1');
   await page.locator('#tester-secret').fill('s3cret');
@@ -310,7 +310,7 @@ test('a callback is tried: the service signs and sends it, and the page says wha
   assert.deepEqual([balance, held_amount], [before, 0], 'a failure costs nothing');
 });
 
-test('a callback goes to no address that the service may not ask', async () => {
+test('a test callback to a forbidden address is refused', async () => {
   for (const address of ['http://127.0.0.1:1/hook', 'http://169.254.169.254/latest', 'http://192.168.1.1/hook']) {
     await page.getByLabel('Address of your receiver').fill(address);
     const [answer] = await Promise.all([
@@ -329,7 +329,7 @@ test('a callback goes to no address that the service may not ask', async () => {
   }
 });
 
-test('the sample as a command is signed as the service signs', async () => {
+test('the sample command signs as the service does', async () => {
   await page.getByLabel('Address of your receiver').fill("https://example.com/it's");
   await page.locator('#tester-secret').fill('s3cret');
   await page.locator('#tester-kind').selectOption('done');
@@ -342,7 +342,7 @@ test('the sample as a command is signed as the service signs', async () => {
   await page.getByRole('link', { name: 'Recordings', exact: true }).click();
 });
 
-test('an upload that fails says why in plain words, and can be tried again', async () => {
+test('a failed upload shows the reason and can be retried', async () => {
   const upload = `${s.url}/v1/tasks`,
     row = page.locator('.task', { hasText: 'again.flac' }).first();
   const answers = [
@@ -384,7 +384,7 @@ test('an upload that fails says why in plain words, and can be tried again', asy
   await page.unroute(upload);
 });
 
-test('the list says when the service is gone, and goes on when it is back', async () => {
+test('the list shows that the service is unreachable, and continues when it returns', async () => {
   await page.route(`${s.url}/v1/tasks?*`, (r) => r.abort('connectionrefused'));
   await page.getByLabel('Show').selectOption('done');
   await page.getByText('Cannot reach the service').waitFor();
@@ -393,7 +393,7 @@ test('the list says when the service is gone, and goes on when it is back', asyn
   await page.getByLabel('Show').selectOption('');
 });
 
-test('a key that is revoked leads back to the login, with a word', async () => {
+test('a revoked key leads back to the login, with an explanation', async () => {
   const { keys } = JSON.parse(s.otograph('account', 'list', 'local')),
     { id } = keys.find((k) => s.key.startsWith(k.key.slice(0, -1)));
   s.otograph('key', 'revoke', id);
@@ -403,13 +403,13 @@ test('a key that is revoked leads back to the login, with a word', async () => {
   assert.equal(await page.evaluate(() => sessionStorage.length), 0, 'nothing of the login stays');
 });
 
-test('a token that has run out leads back to the login, with a word', async () => {
+test('an expired token leads back to the login, with an explanation', async () => {
   s.otograph('user', 'create', 'local', 'ada', '--password=correct horse battery');
   await page.getByLabel('User name and password').check();
   await page.getByLabel('User name', { exact: true }).fill('mallory');
   const tooMany = page.getByText('Too many attempts');
   for (let i = 0; !(await tooMany.count()); i++) {
-    // five a minute are answered; a slow machine has some more
+    // five requests a minute are answered; on a slow machine some more
     assert.ok(i < 40, `${i} tries are not too many`);
     await page.getByLabel('Password', { exact: true }).fill('wrong horse battery' + i);
     await page.getByRole('button', { name: 'Log in' }).click();
@@ -429,7 +429,7 @@ test('a token that has run out leads back to the login, with a word', async () =
   await page.getByRole('button', { name: 'Log in' }).waitFor();
 });
 
-test('nothing broke, no secret in an address', async () => {
+test('the page logged no error and put no secret in a URL', async () => {
   assert.deepEqual(page.wrong, []);
   for (const u of page.urls) assert.ok(!/asr_|eyJ|s3cret/.test(u), u);
   assert.ok(!/s3cret/.test(s.log()));

@@ -1,4 +1,4 @@
-// Two voices at once in a result, and voices remembered by name.
+// Overlapping speakers in a result, and voices saved by name.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ const dir = folder();
 const shots = process.env.PICTURES || dir;
 const embedding = Array.from({ length: 192 }, (_, i) => (i % 2 ? 0.0722 : -0.0722));
 
-/** overlapped is a result of 20 s in which two speakers talk at once from 8 to 11 s. */
+/** overlapped is a result of 20 s in which two speakers overlap from 8 to 11 s. */
 function overlapped() {
   const say = (id, speaker, start, end, text) => ({
     id,
@@ -64,7 +64,7 @@ after(async () => {
   await s?.stop();
 });
 
-/** lanes tells, of a time in seconds, whether each speaker's row is coloured there, and whether the band between rows is. */
+/** lanes returns whether each speaker's row is colored at a time in seconds, and whether the band between the rows is. */
 const lanes = (page, time) =>
   page.evaluate((time) => {
     const canvas = document.querySelector('.timeline-lanes'),
@@ -97,7 +97,7 @@ async function shows(page, name) {
   );
 }
 
-test('two voices at once are seen in their own rows, and their words are marked', async () => {
+test('overlapping speakers have their own rows, and their words are marked', async () => {
   for (const [name, size, colorScheme] of [
     ['narrow', { width: 390, height: 800 }, 'light'],
     ['wide', { width: 1400, height: 900 }, 'light'],
@@ -112,7 +112,7 @@ test('two voices at once are seen in their own rows, and their words are marked'
   await page.emulateMedia({ colorScheme: 'light' });
 });
 
-test('the page of a file shows them, too', async () => {
+test('the page saved as a file shows overlapping speakers', async () => {
   const silence = path.join(dir, 'calls.wav'),
     html = path.join(dir, 'calls.html');
   execFileSync('ffmpeg', ['-nostdin', '-v', 'error', '-y', '-f', 'lavfi', '-i', 'anullsrc=r=16000:d=20', silence]);
@@ -131,7 +131,7 @@ test('the page of a file shows them, too', async () => {
   await file.close();
 });
 
-test('a voice is remembered only with consent, listed, and forgotten', async () => {
+test('a voice is saved only with consent, listed, and deleted', async () => {
   const posts = [];
   page.on('request', (r) => {
     if (r.method() === 'POST' && r.url().endsWith('/v1/voices')) posts.push(r.postDataJSON());

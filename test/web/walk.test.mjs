@@ -1,10 +1,10 @@
-// The same way through the page for others: by keyboard alone, and in Chinese.
+// The way through the page by keyboard alone, and in Chinese.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { at, browser, eventually, open, recording, repeated, service } from './world.mjs';
 
-let s, b, id, result; // id is the recording's task, result what the API says of it
+let s, b, id, result; // id is the recording's task, result its result from the API
 before(async () => {
   [s, b] = await Promise.all([service(), browser()]);
   const answer = await fetch(s.url + '/v1/tasks', {
@@ -30,7 +30,7 @@ after(async () => {
   await s?.stop();
 });
 
-test('a result is heard, searched, corrected and taken along by keyboard alone', async () => {
+test('a result is played, searched, corrected and downloaded by keyboard alone', async () => {
   const page = await open(b, { origin: s.url, acceptDownloads: true });
   await page.goto(s.url);
   await page.waitForFunction(() => document.activeElement.id === 'key'); // the field has the focus
@@ -40,7 +40,7 @@ test('a result is heard, searched, corrected and taken along by keyboard alone',
       const e = document.activeElement;
       return (e.labels?.[0]?.textContent || e.getAttribute('aria-label') || e.textContent || '').trim();
     });
-  /** tabTo moves the focus by Tab until it is on what has this name. */
+  /** tabTo presses Tab until the element with this name has the focus. */
   const tabTo = async (name, key = 'Tab') => {
     for (let i = 0; i < 200; i++) {
       await press(key);
@@ -114,7 +114,7 @@ test('a result is heard, searched, corrected and taken along by keyboard alone',
   await playing();
   await press('Shift+Tab'); // to the list
   await focused(/^Transcript$/);
-  await press(' '); // space plays and pauses wherever it has no other meaning
+  await press(' '); // the space bar plays and pauses where it has no other meaning
   await still();
   await tabTo('Position', 'Shift+Tab');
   await press('Home');
@@ -167,17 +167,17 @@ async function forget() {
       body: JSON.stringify({ version, op: 'annotate', speakers: none(speakers), texts: none(texts) }),
     });
     if (answer.status === 201) return;
-    assert.ok(answer.status === 429 && tries < 10, await answer.text()); // the page has just used the rate up
+    assert.ok(answer.status === 429 && tries < 10, await answer.text()); // the page has just used up its rate of requests
     await new Promise((go) => setTimeout(go, 1000));
   }
 }
 
-test('the whole way in Chinese, with no English left', async () => {
+test('the interface in Chinese shows no English', async () => {
   await forget();
   const page = await open(b, { origin: s.url, locale: 'zh-CN', acceptDownloads: true });
   await page.goto(s.url);
   await page.waitForFunction(() => document.documentElement.lang === 'zh-CN');
-  /** english lists the texts of the page that hold English words other than names and data. */
+  /** english lists the texts of the page with English words other than names and data. */
   const english = async (where) => {
     const found = await page.evaluate(() => {
       const out = [],

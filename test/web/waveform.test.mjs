@@ -1,5 +1,5 @@
-// The waveform of a result: the service's own, as it was measured, ready made in
-// a file of its own, and a band of speech where there is none.
+// The waveform of a result: as the service stored it, inside a downloaded page,
+// and a band of speech without it.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -9,9 +9,9 @@ import { longResult } from './made.mjs';
 import { binary, browser, eventually, folder, forge, logIn, open, service } from './world.mjs';
 
 const dir = folder();
-/** How long the recording of the tests is, in seconds. */
+/** The length of the tests' recording, in seconds. */
 const made = 40;
-/** What a stretch of the recording is as loud as; each is a quarter. */
+/** The loudness of each quarter of the recording. */
 const loudness = [1, 0, 0.25, 1];
 const quarter = made / loudness.length;
 const ffmpeg = (...args) => execFileSync('ffmpeg', ['-nostdin', '-v', 'error', '-y', ...args]);
@@ -37,7 +37,7 @@ after(async () => {
   await s?.stop();
 });
 
-/** heights gives how high the waveform is drawn in the middle of each of n stretches, from 0 to 1. */
+/** heights returns the height of the waveform in the middle of each of n stretches, from 0 to 1. */
 const heights = (page, n) => page.evaluate(drawn, n);
 const drawn = (n) => {
   const host = [...document.querySelectorAll('.timeline-wave *')].find((e) => e.shadowRoot);
@@ -63,7 +63,7 @@ const drawn = (n) => {
   return out;
 };
 
-/** near waits until the waveform of a page is drawn as high as the recording was made loud. */
+/** near waits until the waveform of a page has the heights of loudness. */
 const near = (page, what) =>
   eventually(async () => {
     const found = await heights(page, 24);
@@ -76,7 +76,7 @@ const near = (page, what) =>
     });
   });
 
-/** silent is a result of a recording of so many seconds in which nothing was said, so that a band of speech is flat. */
+/** silent is a result without speech, so that the band of speech is flat. */
 const silent = (seconds) => ({
   audio_duration: seconds,
   audio_md5: '0'.repeat(32),
@@ -85,7 +85,7 @@ const silent = (seconds) => ({
   billing: { mode: 'standard', billable_minutes: 1, amount: 0.01, balance: 1, detail: {} },
 });
 
-/** peaksAs are stored peaks of a recording that is as loud as the loudness says. */
+/** peaksAs returns stored peaks of a recording with this loudness. */
 const peaksAs = (seconds) =>
   Uint8Array.from(
     { length: seconds * 50 },
@@ -99,7 +99,7 @@ test('a result of five hours shows its stored waveform, without the recording', 
     result: { ...longResult(20000), audio_duration: 18000 },
     peaks: peaksAs(18000),
   });
-  await page.waitForTimeout(2500); // the page spaces its requests; a reader opens nothing at once
+  await page.waitForTimeout(2500); // the page spaces its requests; a reader is not that fast either
   const began = Date.now();
   await page.goto(`${s.url}/#/task/${id}`);
   await page.locator('.timeline-foot', { hasText: /^(?!.*bars)/ }).waitFor();
@@ -107,7 +107,7 @@ test('a result of five hours shows its stored waveform, without the recording', 
   await near(page, 'five hours');
 });
 
-test('one click in a quiet recording does not flatten the rest', async () => {
+test('one loud click does not flatten the waveform of a quiet recording', async () => {
   const peaks = peaksAs(600).map((p) => p / 4);
   peaks[7000] = 255;
   const id = await forge(page, s, { id: crypto.randomUUID(), name: 'click.wav', result: silent(600), peaks });
@@ -134,7 +134,7 @@ test('without a stored waveform there is a band, also when the recording is open
   await flat();
 });
 
-test('what the service measured is what the page shows', async () => {
+test('the page shows the peaks that the service measured', async () => {
   const own = await open(b, { origin: s.url });
   await logIn(own, s);
   await own.getByLabel('Choose files').setInputFiles(path.join(dir, 'made.mp3'));
@@ -148,7 +148,7 @@ test('what the service measured is what the page shows', async () => {
   await own.context().close();
 });
 
-test('a file that is no recording says so, and the waveform stays', async () => {
+test('opening a file that is not a recording shows an error, and the waveform stays', async () => {
   const id = await forge(page, s, {
     id: crypto.randomUUID(),
     name: 'a.wav',
@@ -163,7 +163,7 @@ test('a file that is no recording says so, and the waveform stays', async () => 
   await near(page, 'not a recording');
 });
 
-test('a file of its own brings the waveform along, with and without the sound', async () => {
+test('a downloaded page contains the waveform, with and without the sound', async () => {
   for (const embed of [[], ['--embed-audio']]) {
     const file = path.join(dir, `short${embed}.html`);
     execFileSync(
@@ -202,6 +202,6 @@ test('a file of its own brings the waveform along, with and without the sound', 
   }
 });
 
-test('nothing broke', () => {
+test('the page logged no error', () => {
   assert.deepEqual(page.wrong, []);
 });

@@ -1,4 +1,4 @@
-// What the tests share: the built binary as a service, and a browser.
+// Shared by the tests: the built binary as a service, and a browser.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,10 +13,10 @@ process.env.OTOGRAPH_DEMO = 'true';
 export const binary = process.env.OTOGRAPH_BINARY || path.join(root, 'bin', 'otograph');
 export const recording = path.join(root, 'testdata', 'conversation.flac');
 
-/** patience is how long anything may take, in milliseconds: far more than it does. A slow machine is no failure. */
+/** patience is the longest wait for anything, in milliseconds: far longer than needed, so that no test fails on a slow machine. */
 export const patience = Number(process.env.OTOGRAPH_WEB_PATIENCE || 240000);
 
-/** within gives what a promise does, if it comes while there is patience. */
+/** within returns a promise's value, or throws if it takes longer than patience; what names the value. */
 export function within(promise, what) {
   let timer;
   const late = new Promise((_, fail) => {
@@ -25,7 +25,7 @@ export function within(promise, what) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** eventually asks again until what is claimed does not throw; it throws what it threw last when patience is over. */
+/** eventually repeats claim until it does not throw; after patience it throws the last error. */
 export async function eventually(claim) {
   for (const end = Date.now() + patience; ;) {
     try {
@@ -37,7 +37,7 @@ export async function eventually(claim) {
   }
 }
 
-/** folder is a new folder that goes when the process ends. */
+/** folder creates a folder that is removed when the process ends. */
 export function folder() {
   const dir = mkdtempSync(path.join(tmpdir(), 'otograph-web-'));
   process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
@@ -88,9 +88,9 @@ export async function service(...flags) {
     key,
     data,
     log: () => log,
-    /** ask gives what a GET of the API answers, asked again where that was too often. */
+    /** ask returns the response to a GET of the API, and repeats the request after a 429. */
     ask,
-    /** notes gives the names and texts that the service keeps with a task, and the version of its corrections. */
+    /** notes returns the names and texts that the service stores with a task, and the version of its corrections. */
     notes: async (task) => {
       const { version, corrections } = await ask(`/tasks/${task}/corrections`),
         all = (of) => Object.fromEntries(corrections.flatMap((c) => Object.entries(c[of] ?? {})));
@@ -105,7 +105,7 @@ export async function service(...flags) {
   };
 }
 
-/** browser starts a headless Chromium that talks to nobody of its own accord; flags are further ones of it. */
+/** browser starts a headless Chromium without its background requests; flags are additional ones. */
 export const browser = (...flags) =>
   chromium.launch({
     executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
@@ -124,7 +124,7 @@ export const browser = (...flags) =>
     ],
   });
 
-/** microphone lists the flags of a Chromium whose microphone plays the beginning of the recording, over and over. */
+/** microphone lists the flags of a Chromium whose microphone plays the beginning of the recording repeatedly. */
 export function microphone() {
   const wav = path.join(folder(), 'spoken.wav');
   execFileSync('ffmpeg', ['-v', 'error', '-i', recording, '-t', '9', '-af', 'apad=pad_dur=2', '-ar', '48000', wav]);
@@ -136,8 +136,8 @@ export function microphone() {
 }
 
 /**
- * open gives a page that keeps what went wrong in it: script errors, broken policy, requests to strangers. What plays
- * begins anew at its end, so that a test has the time it needs; window.played tells where it began to play.
+ * open returns a page that collects its faults in wrong: script errors, violations of the policy, requests to other
+ * hosts. Playback starts again at the end, so that a test has enough time; window.played lists where it began.
  * OTOGRAPH_WEB_SLOWDOWN=6 makes the page's processor that many times slower.
  */
 export async function open(b, { origin, ...options } = {}) {
@@ -185,7 +185,7 @@ export async function logIn(page, s) {
   await page.getByRole('heading', { name: 'New transcript' }).waitFor();
 }
 
-/** working has the list say that the task of this name is still worked on, however fast it is, until what it gives is called. */
+/** working makes the list show the named task as running until the returned function is called. */
 export async function working(page, s, name) {
   const lists = `${s.url}/v1/tasks?*`;
   const tell = async (route) => {
@@ -205,14 +205,14 @@ export async function working(page, s, name) {
   };
 }
 
-/** at puts a player that is still at a time in seconds. */
+/** at moves a paused player to a time in seconds. */
 export async function at(page, seconds) {
   await page.getByRole('button', { name: /^(Play|播放)$/ }).waitFor();
   await page.locator('.scrub').fill(String(seconds));
   await page.waitForFunction((t) => Math.abs(document.querySelector('.scrub').value - t) < 0.06, seconds);
 }
 
-/** repeated finds a word of at least four letters that two segments or more hold, and those that hold it, with how often. */
+/** repeated finds a word of at least four letters that occurs in several segments, and returns these with its number of occurrences. */
 export function repeated(segments) {
   for (const [word] of segments
     .map((x) => x.text.toLowerCase())
@@ -226,7 +226,7 @@ export function repeated(segments) {
   throw new Error(`no word is said twice: ${segments.map((x) => x.text)}`);
 }
 
-/** forge puts a result of our own making behind the API that a page talks to; peaks are its waveform, a byte each. */
+/** forge makes a page's requests return a made-up task and result; peaks are its waveform, a byte each. */
 export async function forge(page, s, { id = '11111111-2222-4333-8444-555555555555', name, result, peaks }) {
   const task = {
     id,
@@ -261,7 +261,7 @@ export async function forge(page, s, { id = '11111111-2222-4333-8444-55555555555
   return id;
 }
 
-/** forgeSession is a session of our own making: play is given a function that sends an event, and the connection. */
+/** forgeSession answers a page's WebSocket with a made-up session: play gets a function that sends an event, and the connection. */
 export async function forgeSession(page, play, id = '11111111-2222-4333-8444-555555555555') {
   const got = [];
   await page.routeWebSocket(/\/v1\/realtime/, (ws) => {
@@ -293,7 +293,7 @@ export function say(tell, item, start, sentences, end = start + 1) {
   tell(kind + 'completed', { ...of, transcript: sentences.map((x) => x[1]).join(' ') });
 }
 
-/** serious lists what axe-core holds for serious or worse. */
+/** serious lists axe-core's serious and critical findings. */
 export async function serious(page) {
   const { violations } = await new AxeBuilder({ page }).analyze();
   return violations

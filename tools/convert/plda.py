@@ -6,8 +6,9 @@ FOLDER holds xvec_transform.npz and plda.npz (the folder plda/ of the published 
 folder of its embedder, WeSpeaker's voxceleb ResNet34-LM. Requires numpy and scipy.
 
 The published transform is diagonalized as pyannote does it when it loads the files: afterwards the
-covariance within a voice is I and that between voices diagonal, falling. mean1 is that of vectors as
-the network gives them, whose usual length for windows of 1.5 s is L; Otograph's have the length 1.
+covariance within a voice is I, and the covariance between voices is diagonal, in descending order.
+mean1 is the mean of vectors as the network returns them, whose usual length for windows of 1.5 s is
+L; Otograph's have the length 1.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Round the weights of an ONNX file to 8 bits and a power of two, so that it packs.
+"""Round the weights of an ONNX file to 8 bits and a power of two, so that it compresses well.
 
     python3 round_weights.py campplus-zh-en.onnx rounded.onnx
 

@@ -3,11 +3,11 @@
 
     python3 speechbrain_ecapa.py speechbrain-ecapa.onnx
 
-Fetches speechbrain/spkrec-ecapa-voxceleb (or takes --source FOLDER, a local
-copy). The result takes `fbank` float32 [batch, frames, 80], speechbrain's own
-filter banks with the mean over the utterance subtracted, and returns `embs`
-float32 [batch, 192], not normalized. Its metadata says framework=speechbrain, as
-the shape alone would not tell it from wespeaker's, whose features differ.
+Fetches speechbrain/spkrec-ecapa-voxceleb (or takes --source FOLDER, a local copy). The result takes
+`fbank` float32 [batch, frames, 80], speechbrain's own filter banks with the mean over the utterance
+subtracted, and returns `embs` float32 [batch, 192], not normalized. Its metadata says
+framework=speechbrain, because the shape alone does not distinguish it from wespeaker's, whose
+features differ.
 
 Needs torch, speechbrain, numpy, onnx and onnxruntime.
 """

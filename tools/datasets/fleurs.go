@@ -54,7 +54,7 @@ func fleurs(code string) Set {
 	}
 }
 
-// fleursLines reads a table without a head: the sentence's number, the file,
+// fleursLines reads a table without a header: the sentence's number, the file,
 // the text as written, the text in lower case without punctuation, its letters,
 // the number of samples, the speaker's gender.
 func fleursLines(folder string) (lines []line, err error) {

@@ -27,7 +27,7 @@ type Options struct {
 	// Mirror, if set, is a server's address with the files under HOST/PATH.
 	Mirror string
 	// Progress, if set, is called during downloads with the number of bytes; an
-	// earlier call downloaded resumed of them.
+	// earlier call had downloaded the first resumed of them.
 	Progress func(file string, done, total, resumed int64)
 
 	fetcher *fetch.Fetcher

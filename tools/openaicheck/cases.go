@@ -12,7 +12,7 @@ import (
 //go:embed recording.mp3
 var recording []byte
 
-// testCase is a request and the judge of its answer.
+// testCase is a request, with a function that judges the response.
 type testCase struct {
 	name     string
 	path     string // one of transcriptions and translations gets a form with the recording, another a GET

@@ -69,7 +69,7 @@ def echo(rng):
 def conversation(pieces, inside, tracks, leaks, rng):
     """Returns the samples [tracks, n] and the turns (start, end, speaker).
 
-    pieces maps each speaker to the pieces of sound that she says.
+    pieces maps each speaker to the pieces of sound with the speaker's voice.
     """
     who = sorted(pieces)
     rooms = {s: room(rng) if inside else np.ones(1) for s in who}

@@ -19,8 +19,8 @@ def unit(x: np.ndarray) -> np.ndarray:
 
 
 def diagonal(tr: np.ndarray, psi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The transform after which the covariance within a voice is I and that between voices
-    diagonal, falling, and that diagonal."""
+    """The transform after which the covariance within a voice is I and the covariance between
+    voices diagonal, in descending order; and that diagonal."""
     within = np.linalg.inv(tr.T @ tr)
     between = np.linalg.inv((tr.T / psi) @ tr)
     values, vectors = eigh(between, within)

@@ -115,7 +115,7 @@ export function AccountPage() {
         prices={prices}
         onCharge={() =>
           void api.account().then(setAccount, () => {
-            /* it is asked again soon */
+            /* the account is requested again soon */
           })
         }
       />

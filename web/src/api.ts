@@ -97,7 +97,7 @@ function failure(status: number, body: string, retryAfter: string | null): Failu
     if (typeof parsed.error === 'string') said = parsed.error;
     if (typeof parsed.error_code === 'string') code = parsed.error_code;
   } catch {
-    /* not the service's own answer */
+    /* a proxy's response, not the service's */
   }
   return new Failure(
     status,

@@ -67,7 +67,7 @@ export const parts = signal<Part[]>([]);
 /** recording is the sound of an ended session. */
 export const recording = signal<File | null>(null);
 export const devices = signal<MediaDeviceInfo[]>([]);
-/** device is the chosen microphone, '' for the usual one. */
+/** device is the chosen microphone, '' for the default one. */
 export const device = signal('');
 
 /** active reports whether a session would be lost if the page were closed. */
@@ -218,7 +218,7 @@ class Session {
     return this.pieces[piece].length / this.mic!.rate;
   }
 
-  /** lose pauses the session without its microphone. */
+  /** lose pauses a session that has lost its microphone. */
   private lose(): void {
     this.unplugged = phase.value === 'starting'; // it is paused as soon as it is ready
     void this.pause().then(() => (problem.value = () => t('micLost')));
@@ -439,7 +439,7 @@ function change(id: string, to: (u: Utterance) => Utterance): void {
   growing.value = growing.value.map((u) => (u.id === id ? to(u) : u));
 }
 
-/** joined adds a sentence, to the last one where the speaker is the same. */
+/** joined adds a sentence, to the last caption if the speaker is the same. */
 function joined(list: Caption[], c: Caption): Caption[] {
   const last = list[list.length - 1];
   return last?.speaker === c.speaker
@@ -462,7 +462,7 @@ export const pause = () => void now?.pause();
 export const resume = () => void now?.resume();
 export const finish = () => void now?.finish();
 
-/** choose takes another microphone, at once where one is on. */
+/** choose selects a microphone; a session that listens changes to it immediately. */
 export function choose(id: string): void {
   device.value = id;
   if (phase.value === 'listening') resume();

@@ -46,7 +46,7 @@ export interface TimelineProps {
   speakers: string[];
   names: (s: string) => string;
   called: Record<string, string>;
-  /** peaks are those of the whole recording, from 0 to 1, where they are known already. */
+  /** peaks are the whole recording's, from 0 to 1, if they are known already. */
   peaks?: Float32Array;
 }
 
@@ -188,7 +188,7 @@ export function Timeline({ result, player, speakers, names, called, peaks }: Tim
       ws.on('redraw', draw),
       ws.on('zoom', draw),
       ws.on('error', () => {
-        /* the player reports it */
+        /* the player reports the error */
       }),
     ];
     const size = new ResizeObserver(() => setWidth(wave.current?.clientWidth ?? 0));
@@ -205,12 +205,12 @@ export function Timeline({ result, player, speakers, names, called, peaks }: Tim
   const source = player.source.value;
   useEffect(() => {
     surfer.current?.load(player.src, [peaks ?? band], duration).catch(() => {
-      /* superseded, or the player reports it */
+      /* another load replaced this one, or the player reports the error */
     });
   }, [source, band, peaks]);
 
   useLayoutEffect(() => {
-    // before zoomTo scrolls to its place
+    // before zoomTo scrolls
     try {
       surfer.current?.zoom(zoom);
     } catch {

@@ -186,7 +186,7 @@ func TestTimesOfContainers(t *testing.T) {
 				args := append([]string{"-f", "lavfi", "-i", "color=s=64x64:r=25:d=" + strconv.Itoa(seconds)}, more...)
 				return ffmpegFile(t, name+"."+ending, append(args, "-map", "0", "-map", "1", "-c:v", codecs[0], "-c:a", codec, "-strict", "-2", "-ac", "2")...)
 			}
-			t.Run("late/"+codec+"."+ending, func(t *testing.T) {
+			t.Run("late start/"+codec+"."+ending, func(t *testing.T) {
 				path := film("late", 11, append([]string{"-itsoffset", "4.9"}, tones...)...)
 				if first, _ := packets(t, path); first < 4 {
 					t.Skip("ffmpeg writes no late start into it")
@@ -194,7 +194,7 @@ func TestTimesOfContainers(t *testing.T) {
 				late++
 				tonesAt(t, path, []float64{5.9, 7.9, 9.9}, 0.05)
 			})
-			t.Run("hole/"+codec+"."+ending, func(t *testing.T) {
+			t.Run("gap/"+codec+"."+ending, func(t *testing.T) {
 				path := film("hole", 12, append(slices.Clone(tones), "-af", "asetpts='PTS+if(gt(T,2),6/TB,0)'")...)
 				if _, gap := packets(t, path); gap < 5 {
 					t.Skip("ffmpeg writes no hole into it")

@@ -53,7 +53,7 @@ func TestDownmix(t *testing.T) {
 	}
 	t.Run("unrelated channels: their mean", func(t *testing.T) { near(t, mean, openRaw(t, SampleRate, a, b)) })
 	t.Run("equal channels", func(t *testing.T) { near(t, a, openRaw(t, SampleRate, a, a)) })
-	t.Run("one silent channel does not weigh in", func(t *testing.T) { near(t, a, openRaw(t, SampleRate, a, silent)) })
+	t.Run("a silent channel does not lower the mix", func(t *testing.T) { near(t, a, openRaw(t, SampleRate, a, silent)) })
 	t.Run("five silent channels of six", func(t *testing.T) {
 		near(t, a, openRaw(t, SampleRate, silent, silent, a, silent, silent, silent))
 	})

@@ -22,7 +22,7 @@ type accuracy struct {
 	Invented    *estimate `json:"invented"`  // share of the recordings without speech that got a text
 	Turns       *DER      `json:"turns"`     // sums
 	TurnRate    *estimate `json:"turn_rate"` // DER
-	// TurnRates holds DER and JER scored otherwise, as "der_no_collar".
+	// TurnRates holds DER and JER under other rules, such as "der_no_collar".
 	TurnRates map[string]*estimate `json:"turn_rates,omitempty"`
 	// Meeting holds the rates of words by speakers: cpwer, tcpwer, wder.
 	Meeting map[string]*estimate `json:"meeting,omitempty"`

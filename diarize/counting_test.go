@@ -165,10 +165,10 @@ var scales = []setting{
 	{name: "and drifting", common: 0.4, voice: [2]float64{0.25, 0.4}, turn: 0.04, longest: 12, drift: 0.6},
 }
 
-// TestCounting counts the voices of simulated recordings.
+// TestCountingVoices counts the voices of simulated recordings.
 // OTOGRAPH_COUNTING_SEED runs the whole table with another seed; the rules were
 // chosen with 1 and 2.
-func TestCounting(t *testing.T) {
+func TestCountingVoices(t *testing.T) {
 	seed, rounds, counts := uint64(101), 1, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	given := os.Getenv("OTOGRAPH_COUNTING_SEED")
 	if given != "" {

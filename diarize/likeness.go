@@ -22,7 +22,7 @@ const (
 
 // Differences of two groups (likeness.difference). They were chosen on seven
 // recordings of real people with a published embedder, and kept the simulated
-// recordings (TestCounting) and the synthetic voices right; see
+// recordings (TestCountingVoices) and the synthetic voices right; see
 // docs/measurements/speakers.md for the figures.
 const (
 	oneVoice  = 0.17 // below it two groups are parts of one voice

@@ -205,8 +205,8 @@ func (o *Online) group() {
 	o.voices = list
 }
 
-// keep assigns groups of windows without a voice to voices without settled
-// windows: to the voice with which a group has most windows in common.
+// keep assigns each group without a voice to the voice that shares most windows
+// with the group. Only voices without settled windows are assigned.
 func (o *Online) keep(group, voice []int) {
 	n := len(o.voices)
 	common := make([]int, len(voice)*n)

@@ -165,7 +165,7 @@ func TestConversation(t *testing.T) {
 	assert.Len(t, two.Speakers, 2)
 }
 
-func TestSixConversations(t *testing.T) {
+func TestSpeakersOfSixConversations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("at length: make test-extent")
 	}

@@ -485,7 +485,7 @@ func tokenEdits(a, b []string) int {
 	return d[len(b)]
 }
 
-func TestFamilies(t *testing.T) {
+func TestFamiliesEqualSherpaONNX(t *testing.T) {
 	samples := ffmpegSamples(t, filepath.Join("testdata", "families.opus"))
 	samples = samples[:min(len(samples), 11*audio.SampleRate)]
 	for name, f := range families() {

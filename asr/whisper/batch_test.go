@@ -243,7 +243,7 @@ func TestDoubtfulTextsGetAllSilence(t *testing.T) {
 		sure    float32
 		seconds int
 		passes  int
-	}{{8, 4, 1}, {2, 4, 2}, {2, 16, 1}} { // 16 s of sound have a repair, also with a doubtful text
+	}{{8, 4, 1}, {2, 4, 2}, {2, 16, 1}} { // 16 s of sound get no second pass, also with a doubtful text
 		e := open(t, buildModelAs(testHeader, say(0.0, " Alpha", " beta", ".", 3.0), c.sure), Options{})
 		tr, err := e.Transcribe(context.Background(), audio.FromSamples(make([]float32, c.seconds*second)), spans(0, float64(c.seconds)), greedy())
 		require.NoError(t, err)

@@ -247,8 +247,8 @@ func (c *cpu) search(w *whispernet.Window, r *request) *search {
 }
 
 // firstPass returns the results of the decoder's first pass over each window.
-// Encoded windows are stored for a following transcription, unless brief asks
-// for little silence after the windows' sound: none can use those.
+// Encoded windows are stored for a following transcription, unless brief is
+// set: brief windows have too little silence for that.
 func (c *cpu) firstPass(ctx context.Context, pcm *audio.PCM, windows []decode.Window, brief bool) ([]firstPass, error) {
 	stop := new(whispernet.Stop)
 	defer context.AfterFunc(ctx, stop.Now)()

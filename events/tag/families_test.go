@@ -143,10 +143,11 @@ func sherpaTags(t *testing.T, dir, kind string, windows [][]float32) [][]float32
 	return scores
 }
 
-// TestFamilies compares the scores of several windows with sherpa-onnx's for
-// the same stretches of sound. Where sherpa-onnx approximates the features, the
-// scores are also compared with scores from features computed by definition.
-func TestFamilies(t *testing.T) {
+// TestFamiliesEqualSherpaONNX compares the scores of several windows with
+// sherpa-onnx's for the same stretches of sound. Where sherpa-onnx approximates
+// the features, the scores are also compared with scores from features computed
+// by definition.
+func TestFamiliesEqualSherpaONNX(t *testing.T) {
 	for _, test := range []struct {
 		name, kind string
 		// near is the permitted distance from sherpa-onnx's scores: sherpa-onnx

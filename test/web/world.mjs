@@ -44,7 +44,7 @@ export function folder() {
   return dir;
 }
 
-/** service starts `otograph serve` on empty data, with the demo models; flags are further ones of serve. */
+/** service starts `otograph serve` on empty data, with the demo models; flags are added to serve's. */
 export async function service(...flags) {
   const data = folder();
   const env = { ...process.env, XDG_DATA_HOME: path.join(data, 'home') };

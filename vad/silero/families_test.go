@@ -49,9 +49,9 @@ func sherpaRule(probabilities []float32, threshold float32) []bool {
 	return out
 }
 
-// TestFamilies compares the windows of speech that the network finds with
-// sherpa-onnx's, at six thresholds.
-func TestFamilies(t *testing.T) {
+// TestFamiliesEqualSherpaONNX compares the windows of speech that the network
+// finds with sherpa-onnx's, at six thresholds.
+func TestFamiliesEqualSherpaONNX(t *testing.T) {
 	const name = "Silero v5, v6"
 	const lead = 64 // without 64 zeros its first window has no context, and all windows are 4 ms late
 	thresholds := []float32{0.2, 0.35, 0.5, 0.65, 0.8, 0.9}

@@ -52,8 +52,8 @@ func loadRTTM(path, recording string) ([]SpeakerTurn, error) {
 	return append([]SpeakerTurn{}, turns...), err // not nil: no speakers, as opposed to unknown speakers
 }
 
-// loadRows reads the lines of one recording in a file of a format, in which the
-// recordings' names are in a column.
+// loadRows reads one recording's lines of a file in the given format; column
+// has the recordings' names.
 func loadRows[T any](format, path, recording string, column int, read func([]Row) ([]T, error)) ([]T, error) {
 	text, err := textfile.Read(path, maxManifest)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // words if its words would be e times as slow as pace.
 const (
 	pace       = 0.075
-	slowPace   = 0.1 // at this pace a text certainly has all its speech
+	slowPace   = 0.1 // a text at this pace certainly skips no speech
 	sparsePace = 0.2 // no one speaks this slowly
 	// clauseEnds is the value of a pause after punctuation (log of pace).
 	clauseEnds = 0.3

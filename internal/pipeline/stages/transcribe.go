@@ -120,7 +120,7 @@ func (s *Stages) text(ctx context.Context, tier spec.Tier, t asr.Transcriber, pc
 	timed := opt.WordTimestamps
 	aligner := s.companion(ctx, tier, opt)
 	if aligner != nil && len(opt.Hotwords) > 0 {
-		opt.WordTimestamps, opt.Settled = true, nil // the text is not final before
+		opt.WordTimestamps, opt.Settled = true, nil // the text is final after the alignment
 	}
 	text, err := t.Transcribe(ctx, pcm, speech.Spans, opt)
 	if err != nil || aligner == nil || !opt.WordTimestamps {

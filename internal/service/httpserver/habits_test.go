@@ -21,9 +21,9 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestBodiesAsProgramsWriteThem: a byte order mark, null for a missing field,
-// a data URL and another spelling of UTF-8 are accepted.
-func TestBodiesAsProgramsWriteThem(t *testing.T) {
+// TestUnusualJSONBodiesAreAccepted: a byte order mark, null for a missing
+// field, a data URL and another spelling of UTF-8 are accepted.
+func TestUnusualJSONBodiesAreAccepted(t *testing.T) {
 	w := newWorld(t)
 	audio := base64.StdEncoding.EncodeToString(wav(2))
 	body, err := json.Marshal(map[string]any{

@@ -79,7 +79,7 @@ func (s *Server) admitInTurn(r *request) (leave func(), err error) {
 // many tasks wait in their order.
 func (s *Server) createInOrder(ctx context.Context, req tasks.Request) (t tasks.Task, err error) {
 	req.Waits = true
-	last := billing.ErrConcurrencyLimit // Create's error, after which nothing was created
+	last := billing.ErrConcurrencyLimit // the last error of Create
 	waits, cancel := context.WithTimeout(ctx, s.cfg.LimitWait)
 	defer cancel()
 	leave, err := s.places.Enter(waits, req.Account)

@@ -19,7 +19,7 @@ import (
 type Request struct {
 	Account        string // id
 	Key            string // id of the API key; "" for a user
-	URL            string // of the audio, or
+	URL            string // of the audio; "" with Audio
 	Audio          *blob.Info
 	Seconds        float64 // length of Audio; 0 if unknown (see Config.UnknownLength)
 	Filename       string

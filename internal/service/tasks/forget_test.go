@@ -70,9 +70,9 @@ func TestAnswersGoWithTheirTasks(t *testing.T) {
 	})
 }
 
-// TestAnswerOfALaterRequestStays: if a key was used again after its 24 hours,
+// TestDeletionKeepsALaterAnswer: if a key was used again after its 24 hours,
 // the later answer stays when the earlier task is deleted.
-func TestAnswerOfALaterRequestStays(t *testing.T) {
+func TestDeletionKeepsALaterAnswer(t *testing.T) {
 	now := time.Now()
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.Clock = func() time.Time { return now } })
 	key := tasks.Idempotency{Key: "daily", BodyHash: "h"}

@@ -74,7 +74,7 @@ type Fetcher struct {
 type fetching struct {
 	claim  *tasks.Claim
 	host   string
-	cancel context.CancelCauseFunc // does nothing before the work begins
+	cancel context.CancelCauseFunc // has no effect before the work begins
 }
 
 var errFetchLimit = errors.New("the download exceeded its time limit")

@@ -45,8 +45,8 @@ func addFile(t *testing.T, w *tar.Writer, name string, data []byte) {
 	require.NoError(t, err)
 }
 
-// TestArchive checks the content and the places of the wanted files in the
-// kinds of archives.
+// TestArchive checks that the wanted files of each kind of archive have their
+// content and place.
 func TestArchive(t *testing.T) {
 	packed := tarball(t, func(w *tar.Writer) {
 		addFile(t, w, "x/a.wav", []byte("sound"))

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MemoryLimit returns the machine's or container's bytes, 0 if unknown.
+// MemoryLimit returns the bytes of memory of the machine or container, else 0.
 func MemoryLimit() uint64 {
 	var machine unix.Sysinfo_t
 	if unix.Sysinfo(&machine) != nil {

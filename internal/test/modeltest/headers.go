@@ -84,7 +84,7 @@ func IcefallEncoder() *onnxfile.Graph {
 		Output("encoder_out", f32, "N", "T", 512).Output("encoder_out_lens", i64, "N").Meta("model_type", "zipformer2")
 }
 
-// IcefallStream is the encoder of a streaming one, with one of its layers.
+// IcefallStream is the encoder of a streaming model, with one of its layers.
 func IcefallStream() *onnxfile.Graph {
 	g := onnxfile.NewGraph().Input("x", f32, "N", 45, 80).Output("encoder_out", f32, "N", 8, 512)
 	for _, name := range []string{"cached_key_0", "cached_val1_0"} {
@@ -95,7 +95,8 @@ func IcefallStream() *onnxfile.Graph {
 		Meta("model_type", "zipformer2").Meta("T", "45").Meta("decode_chunk_len", "32")
 }
 
-// IcefallDecoder is the decoder of both, which reads the last two tokens.
+// IcefallDecoder is the decoder of offline and streaming models. It reads the
+// last two tokens.
 func IcefallDecoder() *onnxfile.Graph {
 	return onnxfile.NewGraph().Input("y", i64, "N", 2).Output("decoder_out", f32, "N", 512).
 		Meta("context_size", "2").Meta("vocab_size", "500")

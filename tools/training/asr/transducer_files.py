@@ -26,7 +26,7 @@ class Part(nn.Module):
 
 
 class Joiner(nn.Module):
-    """The joiner of both kinds, which adds its inputs."""
+    """The joiner of icefall's and of NeMo's files; it adds its inputs."""
 
     def forward(s, heard: torch.Tensor, told: torch.Tensor) -> torch.Tensor:
         return heard + told

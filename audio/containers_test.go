@@ -142,6 +142,27 @@ func TestTimesOfBroadcasts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { tonesAt(t, ffmpegFile(t, name, c.args...), c.want, 0.03) })
 	}
+	for _, ending := range []string{"mp3", "aac"} { // files without time stamps, one after another, at two rates
+		both := filepath.Join(t.TempDir(), "both."+ending)
+		for _, rate := range []string{"16000", "48000"} {
+			part, err := os.ReadFile(ffmpegFile(t, rate+"."+ending, append(slices.Clone(tones), "-ar", rate)...))
+			require.NoError(t, err)
+			before, _ := os.ReadFile(both)
+			require.NoError(t, os.WriteFile(both, append(before, part...), 0o600))
+		}
+		tonesAt(t, both, []float64{1, 3, 5, 7, 9, 11}, 0.2) // with the encoder's padding
+	}
+	damaged := ffmpegFile(t, "damaged.aac", tones...)
+	frames, err := os.ReadFile(damaged)
+	require.NoError(t, err)
+	for at, n, length := 0, 0, 0; at < len(frames); at, n = at+length, n+1 {
+		length = int(frames[at+3]&3)<<11 | int(frames[at+4])<<3 | int(frames[at+5]>>5)
+		for i := at + 7; n > 105 && n < 120 && i < at+length; i++ { // 0.3 s of frames that cannot be decoded
+			frames[i] = 0xff
+		}
+	}
+	require.NoError(t, os.WriteFile(damaged, frames, 0o600))
+	tonesAt(t, damaged, []float64{1, 3, 5}, 0.05)
 	joined := filepath.Join(t.TempDir(), "joined.ts")
 	out, err := os.Create(joined)
 	require.NoError(t, err)

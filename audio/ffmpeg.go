@@ -65,8 +65,9 @@ type report struct {
 	faults    int
 	unable    bool // ffmpeg cannot write Matroska
 	stamps    stamps
-	primer    float64 // seconds that an encoder put before the sound, which the file does not declare
-	corrupt   []int   // streams with damaged packets, the first hundred
+	primer    float64  // seconds that an encoder put before the sound, which the file does not declare
+	corrupt   []int    // streams with damaged packets, the first hundred
+	rates     []string // of the decoded frames, as ffmpeg writes them
 }
 
 type track struct {
@@ -84,6 +85,7 @@ var (
 	// which begins some microseconds later than the file.
 	corruptLine    = regexp.MustCompile(`^Packet corrupt \(stream = (\d+)`)
 	correctionLine = regexp.MustCompile(`^Correcting start time by (\d+)`)
+	rateLine       = regexp.MustCompile(` samplerate:\d+ `)
 	languageCode   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{1,34}$`)
 	logPrefix      = regexp.MustCompile(`^(?:\[[^\]]* @ 0x[0-9a-f]+\] )?\[(verbose|info|warning|error|fatal|panic)\] (.*)$`)
 )
@@ -100,27 +102,24 @@ func (r *report) line(text string) {
 	if level == "verbose" {
 		if m := correctionLine.FindStringSubmatch(text); m != nil {
 			late, _ := strconv.ParseFloat(m[1], 64)
-			if late /= 1e6; late > longestGap {
-				r.stamps.dropped = true
-			} else {
+			if late /= 1e6; late <= longestGap {
 				r.stamps.late = late
 			}
+			r.stamps.dropped = r.stamps.dropped || late > longestGap
+		}
+		if m := rateLine.FindString(text); m != "" && !slices.Contains(r.rates, m) {
+			r.rates = append(r.rates, m)
 		}
 		return
 	}
 	if level == "info" {
-		switch {
-		case strings.HasPrefix(text, "Output #0"):
-			r.output = true
-		case !r.output:
+		if r.output = r.output || strings.HasPrefix(text, "Output #0"); !r.output {
 			r.describe(text)
 		}
 		return
 	}
 	if level == "warning" {
-		if strings.HasPrefix(text, "Estimating duration from bitrate") {
-			r.estimated = true
-		}
+		r.estimated = r.estimated || strings.HasPrefix(text, "Estimating duration from bitrate")
 		if m := corruptLine.FindStringSubmatch(text); m != nil && len(r.corrupt) < 100 {
 			stream, _ := strconv.Atoi(m[1])
 			r.corrupt = append(r.corrupt, stream) // counts if it is the decoded stream
@@ -186,12 +185,10 @@ func (r *report) describe(text string) {
 		return
 	}
 	if m := durationLine.FindStringSubmatch(text); m != nil {
-		if m[1] != "" {
-			h, _ := strconv.ParseFloat(m[1], 64)
-			min, _ := strconv.ParseFloat(m[2], 64)
-			sec, _ := strconv.ParseFloat(m[3], 64)
-			r.duration = h*3600 + min*60 + sec
-		}
+		h, _ := strconv.ParseFloat(m[1], 64) // "" for N/A: 0
+		min, _ := strconv.ParseFloat(m[2], 64)
+		sec, _ := strconv.ParseFloat(m[3], 64)
+		r.duration = h*3600 + min*60 + sec
 		r.start, _ = strconv.ParseFloat(m[4], 64)
 		return
 	}
@@ -373,6 +370,9 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 		}
 		return err
 	})
+	if len(rep.rates) > 1 && (c == mp3Container || c == adtsContainer) { // they have no time stamps; ffmpeg's follow the rate of the first frame
+		rep.stamps = stamps{}
+	}
 	if err = rep.judge(err, name, a.bin, o); err == nil && (h == nil || rec.count == 0) {
 		err = rep.nothing(name, c)
 	}

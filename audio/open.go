@@ -306,13 +306,11 @@ func (in *input) decode(ctx context.Context, o Options, rec *recorder) error {
 	rep, h, err := in.decodeFFmpeg(ctx, o, rec, 0)
 	if err != nil {
 		cancel()
-	}
-	hashErr := <-sum
-	if err != nil {
+		<-sum
 		return err
 	}
-	if hashErr != nil {
-		return hashErr
+	if err := <-sum; err != nil {
+		return err
 	}
 	in.describe(rep, h)
 	in.timeline, in.info.BadTimes = rep.stamps.timeline(), rep.stamps.dropped

@@ -309,6 +309,7 @@ type dataChunks struct {
 	order binary.ByteOrder
 	size  int64 // of the data chunk, in bytes, or untilEOF
 	read  int   // chunks after the first data chunk
+	other bool  // another file follows
 }
 
 // next goes to the next data chunk, over skip bytes and other chunks. Without
@@ -330,7 +331,7 @@ func (c *dataChunks) next(skip int64) (err error) {
 		if err != nil {
 			return err
 		}
-		if !isChunkID(head[:4]) {
+		if _, c.other = riffForms[string(head[:4])]; c.other || !isChunkID(head[:4]) {
 			return errNoChunk
 		}
 		size := int64(c.order.Uint32(head[4:]))
@@ -345,9 +346,9 @@ func (c *dataChunks) next(skip int64) (err error) {
 }
 
 // lost reports whether samples follow the end of the walk, because there are
-// too many chunks, or the samples' size was never written.
+// too many chunks, the samples' size was never written, or another file follows.
 func (c *dataChunks) lost(end error) bool {
-	return errors.Is(end, errNoChunk) && (c.read > mostChunks || c.size == 0)
+	return errors.Is(end, errNoChunk) && (c.read > mostChunks || c.size == 0 || c.other)
 }
 
 // decodeWAV reads the samples of all data chunks. cut reports that the last

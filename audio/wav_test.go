@@ -156,6 +156,7 @@ func TestWAVSizes(t *testing.T) {
 		{"a second data chunk that is cut", wavFile{data: data, after: chunk(le, "data", data)[:8+len(data)/2]}, 0.75, true},
 		{"a second data chunk of a pipe", wavFile{id: "RIFF", data: data, after: append([]byte("data\xff\xff\xff\xff"), data...)}, 1, false},
 		{"a second data chunk that was never patched", wavFile{data: data, after: append([]byte("data\x00\x00\x00\x00"), data...)}, 0.5, true},
+		{"another file behind", wavFile{data: data, after: wavFile{data: data}.bytes()}, 0.5, true},
 		{"an empty data chunk behind", wavFile{data: data, after: chunk(le, "data", nil)}, 0.5, false},
 		{"100,000 empty data chunks", wavFile{data: data, after: bytes.Repeat(chunk(le, "data", nil), 100_000)}, 0.5, true},
 		{"20,000 chunks before", wavFile{data: data, before: bytes.Repeat(chunk(le, "none", nil), 20000)}, 0.5, false},

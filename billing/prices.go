@@ -51,24 +51,16 @@ func scanPrices(row *sql.Row) (Prices, error) {
 }
 
 // Prices returns the prices that are valid now.
-func (s *Store) Prices(ctx context.Context) (Prices, error) {
-	return s.pricesAt(ctx, s.pool, s.clock())
-}
+func (s *Store) Prices(ctx context.Context) (Prices, error) { return s.PricesByID(ctx, s.pool, 0) }
 
-// PricesTx is Prices inside a transaction.
-func (s *Store) PricesTx(ctx context.Context, tx *sql.Tx) (Prices, error) {
-	return s.pricesAt(ctx, tx, s.clock())
-}
-
-// pricesAt returns the prices that were valid at t.
-func (s *Store) pricesAt(ctx context.Context, from Querier, t time.Time) (Prices, error) {
-	p, err := scanPrices(from.QueryRowContext(ctx, priceColumns+"WHERE valid_from <= $1 ORDER BY valid_from DESC, id DESC LIMIT 1", db.Micros(t)))
-	return p, s.wrap("prices", err)
-}
-
-// PricesByID returns one state of the table, such as the one a task was created under.
+// PricesByID returns one state of the table, such as the one a task was created
+// under; 0 is the state that is valid now.
 func (s *Store) PricesByID(ctx context.Context, from Querier, id int64) (Prices, error) {
-	p, err := scanPrices(from.QueryRowContext(ctx, priceColumns+"WHERE id = $1", id))
+	where, key := "WHERE id = $1", id
+	if id == 0 {
+		where, key = "WHERE valid_from <= $1 ORDER BY valid_from DESC, id DESC LIMIT 1", db.Micros(s.clock())
+	}
+	p, err := scanPrices(from.QueryRowContext(ctx, priceColumns+where, key))
 	return p, s.wrap(fmt.Sprintf("prices %d", id), err)
 }
 

@@ -100,12 +100,7 @@ func (l *Load) add(other Load) {
 
 // Paused returns the lanes and whether each is paused.
 func (q *Queue) Paused(ctx context.Context) (map[string]bool, error) {
-	lanes, err := db.Select(ctx, q.config.DB.Read(), func(row db.Row, l *LaneState) error { return row.Scan(&l.Lane, &l.Paused) },
-		"SELECT lane, paused FROM lanes")
-	paused := map[string]bool{}
-	for _, l := range lanes {
-		paused[l.Lane] = l.Paused
-	}
+	paused, err := db.Map(ctx, q.config.DB.Read(), func(paused *bool) any { return paused }, "SELECT lane, paused FROM lanes")
 	return paused, q.wrap("lanes", err)
 }
 

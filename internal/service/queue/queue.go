@@ -82,15 +82,6 @@ func (q *Queue) Chore(ctx context.Context, name string, every time.Duration, wor
 
 // ChoresDone returns the time at which each chore last succeeded, if it has.
 func (q *Queue) ChoresDone(ctx context.Context) (map[string]time.Time, error) {
-	type chore struct {
-		name string
-		at   time.Time
-	}
-	list, err := db.Select(ctx, q.config.DB.Read(), func(row db.Row, c *chore) error { return row.Scan(&c.name, db.ScanTime(&c.at)) },
-		"SELECT name, done_at FROM chores WHERE done_at IS NOT NULL")
-	done := map[string]time.Time{}
-	for _, c := range list {
-		done[c.name] = c.at
-	}
+	done, err := db.Map(ctx, q.config.DB.Read(), func(at *time.Time) any { return db.ScanTime(at) }, "SELECT name, done_at FROM chores WHERE done_at IS NOT NULL")
 	return done, q.wrap("chores", err)
 }

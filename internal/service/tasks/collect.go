@@ -146,18 +146,9 @@ func (p *collection) compare(ctx context.Context) error {
 
 // marks returns when the files of the batch were marked as orphans.
 func (p *collection) marks(ctx context.Context) (map[string]time.Time, error) {
-	type mark struct {
-		key   string
-		since time.Time
-	}
 	var args db.Args
-	list, err := db.Select(ctx, p.service.Config.DB.Read(), func(row db.Row, m *mark) error { return row.Scan(&m.key, db.ScanTime(&m.since)) },
-		"SELECT key, marked_at FROM orphans WHERE key IN ("+args.AddTexts(p.batch)+")", args...)
-	marks := make(map[string]time.Time, len(list))
-	for _, m := range list {
-		marks[m.key] = m.since
-	}
-	return marks, err
+	query := "SELECT key, marked_at FROM orphans WHERE key IN (" + args.AddTexts(p.batch) + ")"
+	return db.Map(ctx, p.service.Config.DB.Read(), func(since *time.Time) any { return db.ScanTime(since) }, query, args...)
 }
 
 // mark records that the files have no row.

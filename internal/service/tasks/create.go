@@ -151,11 +151,7 @@ func checkRequests(requests []Request, batch bool) error {
 // insertAll writes tasks with their holds. In a batch, an item that the account
 // cannot pay for has an error; a single task fails with it.
 func (s *core) insertAll(ctx context.Context, tx *sql.Tx, requests []Request, idempotencyKey string, batch bool) (items []Item, err error) {
-	prices, err := s.billing.PricesTx(ctx, tx)
-	if err != nil {
-		return nil, err
-	}
-	sets, err := s.queue.Available(ctx, tx)
+	prices, sets, err := s.terms(ctx, tx, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -19,11 +19,7 @@ func (s *Runs) OpenLive(ctx context.Context, r Request, member string) (*Claim, 
 	r.Extras.Live = true
 	var c *Claim
 	err := s.Config.DB.Write(ctx, func(tx *sql.Tx) error {
-		prices, err := s.billing.PricesTx(ctx, tx)
-		if err != nil {
-			return err
-		}
-		sets, err := s.queue.Available(ctx, tx)
+		prices, sets, err := s.terms(ctx, tx, 0)
 		if err != nil {
 			return err
 		}

@@ -115,6 +115,23 @@ func (b *breaker) wait(ctx context.Context) bool {
 	return true
 }
 
+// claim returns the claim of next, nil if there is none. Before, if a claim may
+// have been made without confirmation, it hands back the member's claims but for
+// the tasks in progress. A failure opens the breaker.
+func (b *breaker) claim(ctx context.Context, unconfirmed bool, inProgress []string, next func() (*tasks.Claim, error)) (c *tasks.Claim, err error) {
+	if unconfirmed {
+		err = b.service.HandBack(ctx, b.id, inProgress...)
+	}
+	if err == nil {
+		c, err = next()
+	}
+	if err != nil && ctx.Err() == nil {
+		b.service.Config.Logger.WarnContext(ctx, "nothing claimed", "member", b.id, "error", err)
+		b.open(partOf(err, PartDatabase))
+	}
+	return c, err
+}
+
 // probe writes to the disk and to the file store, reads the database and checks
 // the models. It returns the resource that failed.
 func (b *breaker) probe(ctx context.Context) (Part, error) {

@@ -144,20 +144,9 @@ func (f *Fetcher) claim(ctx context.Context) *fetching {
 		return nil
 	}
 	busy, inProgress := f.busy()
-	var c *tasks.Claim
-	var err error
-	if f.unconfirmed.Swap(false) {
-		err = f.service.HandBack(ctx, f.id, inProgress...)
-	}
-	if err == nil {
-		c, err = f.service.NextFetch(ctx, f.id, busy)
-	}
+	c, err := f.breaker.claim(ctx, f.unconfirmed.Swap(false), inProgress, func() (*tasks.Claim, error) { return f.service.NextFetch(ctx, f.id, busy) })
 	if err != nil {
 		f.unconfirmed.Store(true)
-		if ctx.Err() == nil {
-			f.service.Config.Logger.WarnContext(ctx, "no download claimed", "fetcher", f.id, "error", err)
-			f.breaker.open(partOf(err, PartDatabase))
-		}
 	}
 	if c == nil {
 		return nil

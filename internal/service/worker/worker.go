@@ -139,7 +139,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	wake := s.Queue().Wakeups(ctx)
 	unconfirmed := false // a claim may have been committed without confirmation
 	for ctx.Err() == nil && w.breaker.wait(ctx) {
-		task, err := w.claim(ctx, unconfirmed)
+		task, err := w.breaker.claim(ctx, unconfirmed, nil, func() (*tasks.Claim, error) { return s.Next(ctx, c.ID, c.Engine.ModelSet()) })
 		if unconfirmed = err != nil; task == nil {
 			if err == nil {
 				idle(ctx, s, c.Poll, wake, nil)
@@ -156,23 +156,6 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// claim claims a task and returns nil if there is none. First it hands back a
-// claim of this worker that was made without confirmation.
-func (w *Worker) claim(ctx context.Context, unconfirmed bool) (task *tasks.Claim, err error) {
-	s := w.service
-	if unconfirmed {
-		err = s.HandBack(ctx, w.config.ID)
-	}
-	if err == nil {
-		task, err = s.Next(ctx, w.config.ID, w.config.Engine.ModelSet())
-	}
-	if err != nil && ctx.Err() == nil {
-		s.Config.Logger.WarnContext(ctx, "no task claimed", "worker", w.config.ID, "error", err)
-		w.breaker.open(partOf(err, PartDatabase))
-	}
-	return task, err
 }
 
 // work runs one claim to its end. drain is done when the worker should stop;

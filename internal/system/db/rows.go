@@ -45,6 +45,19 @@ func Column[T any](ctx context.Context, from Querier, query string, args ...any)
 	return Select(ctx, from, func(row Row, v *T) error { return row.Scan(v) }, query, args...)
 }
 
+// Map returns the rows of a query for a key and a value; value returns the
+// target of Scan for a value.
+func Map[V any](ctx context.Context, from Querier, value func(*V) any, query string, args ...any) (map[string]V, error) {
+	pairs := map[string]V{}
+	_, err := Select(ctx, from, func(row Row, k *string) error {
+		var v V
+		err := row.Scan(k, value(&v))
+		pairs[*k] = v
+		return err
+	}, query, args...)
+	return pairs, err
+}
+
 // Found turns the error of a row's Scan into whether there was a row.
 func Found(err error) (bool, error) {
 	if errors.Is(err, sql.ErrNoRows) {

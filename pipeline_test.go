@@ -230,9 +230,9 @@ func TestNoSpeechThresholdOptimized(t *testing.T) {
 	assert.Positive(t, segments[0.3])
 }
 
-// The standard tier has no word error in the conversation either (one sentence
-// is only found in speech that the first decoding skipped), with increasing
-// times inside speech.
+// The standard tier has no word error in the conversation either, although the
+// first decoding skips one sentence. The times of words increase and lie inside
+// speech.
 func TestStandardTierWords(t *testing.T) {
 	p := shared(t)
 	res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{Optimize: new(false), EnableDiarize: new(false), EnableAudioEvents: new(false)})

@@ -169,7 +169,7 @@ func (l *lattice) emit(st *ctc.State, r *row) float64 {
 func (l *lattice) reach(s int, entries []ctc.Entry, last []float64) (best float64, way uint8) {
 	st := &l.states[s]
 	best, way = last[s], backSelf
-	if st.Kind != ctc.StateRest { // which begins at no node
+	if st.Kind != ctc.StateRest { // a StateRest begins at no node
 		e := &entries[st.From]
 		score, from := e.Score, uint8(backBest)
 		if st.ID >= 0 && e.State >= 0 && l.states[e.State].ID == st.ID {

@@ -40,7 +40,7 @@ func (a Activity) at(sample int) uint8 {
 	return a.Active[min(max(frame, 0), len(a.Active)-1)]
 }
 
-// sceneStep is the distance of the scene's frames: 10 ms, as of turns.
+// sceneStep is the distance of the scene's frames in samples: 10 ms.
 const sceneStep = audio.SampleRate / 100
 
 // tile is a window of the segmenter and the part of it that counts: the middle,

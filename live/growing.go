@@ -50,10 +50,10 @@ func agreed(a, b string) string {
 	return a[:of[n-1].end]
 }
 
-// agreed returns the words with which a new recognition, of sound up to the
-// sample end, and the last one begin; if careful, also the one before the last.
-// Two recognitions of nearly the same sound make the same mistake in the last
-// word of a text, so there the recognition before the last must also agree.
+// agreed returns the words with which the new text, recognized up to the sample
+// end, and the last recognition's text begin; if careful, the text before that
+// must too. Two recognitions of nearly the same sound make the same mistake in
+// the last word of a text, so there three must agree as well.
 func (u *utterance) agreed(text string, end int, careful bool) string {
 	two := agreed(u.last, text)
 	three := agreed(u.earlier, two)
@@ -67,7 +67,7 @@ func (u *utterance) agreed(text string, end int, careful bool) string {
 	return two
 }
 
-// loops reports whether a text repeats words as often as recognizers do, not people.
+// loops reports whether a text repeats words more often than people do.
 func loops(text string) bool {
 	var words []decode.Word
 	for _, w := range wordsOf(text) {

@@ -19,8 +19,8 @@ import (
 )
 
 // TestRealFinals compares live sessions with the recordings of people in
-// testdata/real, with published models of both tiers, from either source. Models
-// that are not in $OTOGRAPH_REAL_MODELS (.cache/models) are skipped.
+// testdata/real, with published models of both tiers. Models that are not in
+// $OTOGRAPH_REAL_MODELS (.cache/models) are skipped.
 func TestRealFinals(t *testing.T) {
 	dir := os.Getenv("OTOGRAPH_REAL_MODELS")
 	if dir == "" {

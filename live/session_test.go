@@ -295,8 +295,9 @@ func TestSilenceHasTheTierOfARecording(t *testing.T) {
 	}
 }
 
-// Sessions leave no goroutine and no descriptor, whether anything was written or
-// not, and whether they are closed or canceled: 1,000, and 150 in the short form.
+// Sessions leave no goroutine and no descriptor, whether or not anything was
+// written, and whether they are closed or canceled. The test opens 1,000, and
+// 150 in the short form.
 func TestManySessionsLeaveNothing(t *testing.T) {
 	p := demoPipeline(t)
 	opt := Options{Options: otograph.Options{ASRLanguage: new("en")}, TempDir: t.TempDir()}

@@ -205,8 +205,8 @@ type Workers struct {
 	Env      []string // added to this process's environment
 }
 
-// Live configures live sessions. Their models work in a process of its own,
-// which calls Work with Host and Socket.
+// Live configures live sessions. Their models work in a separate process, which
+// calls Work with Host and Socket.
 type Live struct {
 	Process  Workers       // its N is 1
 	Socket   string        // path of the Unix socket between the service and the process

@@ -57,7 +57,7 @@ type CascadeStats struct {
 	// Doubtful and DoubtfulSeconds count the segments that were decoded again.
 	Doubtful        int
 	DoubtfulSeconds float64
-	// Hearings is the number of runs whose language was identified.
+	// Hearings is how many runs of segments had their language identified.
 	Hearings int
 	// Replaced is the number of runs of doubtful segments that got a new text.
 	Replaced int

@@ -12,7 +12,7 @@ var ErrOptions = errors.New("invalid options")
 // OptionError names an invalid option, the first of several, and the reason.
 type OptionError struct {
 	Field  string // JSON name of the option; empty if the object itself is malformed
-	Reason string // the expected value and the one found
+	Reason string // the expected value and the actual one
 }
 
 // Error implements error.

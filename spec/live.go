@@ -20,10 +20,10 @@ const (
 	// LiveSound is a sound event, a few seconds after its end.
 	LiveSound LiveKind = "sound"
 	// LiveCommitted reports that a Commit has been done. Utterance is the
-	// utterance that it has ended, whose LiveFinal follows, or −1: there was none.
+	// utterance that the Commit ended, whose LiveFinal follows; −1 without one.
 	LiveCommitted LiveKind = "committed"
 	// LiveCleared reports that a Discard has been done. Utterance is the
-	// utterance that it has dropped, which has no LiveFinal, or −1.
+	// dropped utterance, which has no LiveFinal; −1 without one.
 	LiveCleared LiveKind = "cleared"
 )
 
@@ -36,8 +36,8 @@ type LiveEvent struct {
 	// Utterance is the number of the utterance, from 0 on.
 	Utterance int `json:"utterance"`
 	// Text is the text of a LivePartial or LiveFinal. Unless the session is
-	// revisable, each is the beginning of the next one of its utterance: the
-	// text is never taken back, only extended.
+	// revisable, each text of an utterance begins with the text before: words
+	// are added, never taken back.
 	Text string `json:"text,omitempty"`
 	// Segments are the sentences of a LiveFinal: the text of the same speech in a
 	// recording. IDs count through the session.
@@ -45,7 +45,7 @@ type LiveEvent struct {
 	// Kept reports that the Text of a LiveFinal begins with words of a
 	// LivePartial that Segments do not confirm.
 	Kept bool `json:"kept,omitzero"`
-	// From and To are the speakers of LiveSpeakerChanged; "" is not known.
+	// From and To are the speakers of LiveSpeakerChanged; "" is unknown.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 	// Language is the language code of a LiveFinal; "" without text.

@@ -7,7 +7,7 @@ type Measures struct {
 	Seek float64 `json:"seek"`
 	// Tokens are the segment's token numbers, without time marks.
 	Tokens []int32 `json:"tokens"`
-	// Temperature is the decoder's; nil for a recognizer without one.
+	// Temperature is the decoder's; nil for a recognizer without a decoder.
 	Temperature *float64 `json:"temperature"`
 	// AvgLogProb is the mean natural logarithm of the tokens' probabilities.
 	AvgLogProb float64 `json:"avg_logprob"`

@@ -18,7 +18,7 @@ type Result struct {
 
 	// Language is the spoken language's code, detected or given ("en").
 	Language string
-	// LanguageProbability is Language's, 0 to 1; 1 for a given language.
+	// LanguageProbability is the probability of Language, 0 to 1; 1 if given.
 	LanguageProbability float64
 	// Segments are the sentences, ordered by start.
 	Segments []Segment
@@ -194,7 +194,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// notNil returns a list that is not null, as the specification has none.
+// notNil returns a list that JSON shows as [] rather than null.
 func notNil[T any](list *[]T) *[]T {
 	if *list == nil {
 		*list = []T{}

@@ -25,7 +25,7 @@ var rules = map[string]func(name, value string) error{
 	},
 }
 
-// validate checks the rules between options, then every option's own.
+// validate checks the rules between options, then the rules of each option.
 func (e *EffectiveOptions) validate() error {
 	switch {
 	case !*e.EnableASR && !*e.EnableDiarize && !*e.EnableAudioEvents:

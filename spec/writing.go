@@ -29,8 +29,8 @@ func Separated(before, next string) string {
 	return " " + next
 }
 
-// chineseOrJapanese reports whether r is of these languages, or their
-// punctuation: CJK Symbols and Punctuation, Halfwidth and Fullwidth Forms.
+// chineseOrJapanese reports whether r is of their scripts or punctuation (CJK
+// Symbols and Punctuation, Halfwidth and Fullwidth Forms).
 func chineseOrJapanese(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x3000 && r <= 0x303f || r >= 0xff00 && r <= 0xffef
 }

@@ -84,7 +84,7 @@ func (s *spoken) add(t *testing.T, p *otograph.Pipeline, item bench.Item, channe
 		for _, w := range segment.Words {
 			middle := (w.Start + w.End) / 2
 			speaks := slices.DeleteFunc(slices.Clone(item.Turns), func(turn bench.SpeakerTurn) bool { return middle < turn.Start || middle >= turn.End })
-			if len(speaks) == 0 { // between two turns: anybody's
+			if len(speaks) == 0 { // between two turns any speaker is right
 				continue
 			}
 			one.words++

@@ -111,8 +111,8 @@ func (s *server) ended(id string) map[string]any {
 }
 
 // TestLiveSessions: a session is a task with the text of the recording, charged
-// by the minute; garbage ends nothing; a client that leaves is charged, and its
-// sound is the task's recording.
+// by the minute; invalid messages do not end the session; a client that leaves
+// is charged, and its sound is the task's recording.
 func TestLiveSessions(t *testing.T) {
 	t.Parallel()
 	s := serve(t, t.TempDir(), "--demo", "--keep-audio", "1h")

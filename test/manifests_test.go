@@ -115,12 +115,12 @@ func checkConfined(t *testing.T, process, user int) {
 }
 
 // TestManifestsRunTasks starts a server and two workers with the arguments,
-// environment, user and read-only root of deploy/kubernetes on PostgreSQL and an
-// S3 server, migrated by the job's, and drains and replaces the workers and the
-// server while tasks run: each task is done, at its first attempt, and everyone
-// drains in peace. What differs from a pod: addresses, the place of the data
-// folder, the embedded models in place of /models, and no seccomp profile of the
-// container runtime.
+// environment, user and read-only root of deploy/kubernetes on PostgreSQL and
+// an S3 server, migrated by the job's, and drains and replaces the workers and
+// the server while tasks run: each task is done at its first attempt, and each
+// process drains within its grace. Unlike in a pod, these differ: addresses,
+// the place of the data folder, the embedded models in place of /models, and no
+// seccomp profile of the container runtime.
 func TestManifestsRunTasks(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("a read-only root and another user require root")

@@ -25,8 +25,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBehindProxies runs Caddy and nginx with the examples of deploy/examples,
-// which change in addresses and certificates alone, in front of the service.
+// TestBehindProxies runs Caddy and nginx in front of the service, with the
+// examples of deploy/examples; only addresses and certificates are changed.
 func TestBehindProxies(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T, upstream, address, cert, key string) *exec.Cmd{"caddy": caddy, "nginx": nginx} {
 		t.Run(name, func(t *testing.T) {

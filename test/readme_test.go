@@ -14,8 +14,8 @@ import (
 	"github.com/otograph/otograph/models"
 )
 
-// readmeFrame is a program around README's two, which stand where it has %1 and
-// %2. It prints how the service answers a request with its first key.
+// readmeFrame is a program that contains README's two programs in place of %1
+// and %2. It prints how the service answers a request with its first key.
 const readmeFrame = `package main
 
 import (
@@ -58,9 +58,9 @@ func main() {
 }
 `
 
-// TestReadmePrograms builds README's programs as they stand, and runs them with
-// the demonstration recognizer: the first writes subtitles, the second answers
-// a request with the key that it creates.
+// TestReadmePrograms builds README's programs unchanged, and runs them with the
+// demonstration recognizer: the first writes subtitles, the second answers a
+// request with the key that it creates.
 func TestReadmePrograms(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("..")
@@ -92,8 +92,8 @@ func TestReadmePrograms(t *testing.T) {
 	assert.Contains(t, string(subtitles), "-->")
 }
 
-// asCommand builds a program as if it were a command of the module, of whose
-// packages none is compiled again for it, and returns its path.
+// asCommand builds a program as if it were a command of the module, so that no
+// package is compiled again, and returns its path.
 func asCommand(t *testing.T, source string) string {
 	t.Helper()
 	root, err := filepath.Abs("..")

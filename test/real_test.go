@@ -67,7 +67,7 @@ func TestReal(t *testing.T) {
 }
 
 // TestRealReadme checks README's excerpt of make demo: the embedded networks
-// and Whisper base hear the words, the speakers and the sound in it. Times and
+// and Whisper base find the words, the speakers and the sound in it. Times and
 // confidences may differ between processors.
 func TestRealReadme(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")

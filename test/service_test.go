@@ -101,7 +101,7 @@ func (s *server) kill() {
 	_ = s.cmd.Wait()
 }
 
-// stop ends the service like an operator, and returns its exit.
+// stop ends the service as an operator does, and returns the error of its exit.
 func (s *server) stop() error {
 	if s.cmd.ProcessState != nil {
 		return nil

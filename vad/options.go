@@ -14,7 +14,7 @@ type Options struct {
 	// Exit is the probability below which speech may end; between the two
 	// thresholds nothing changes. Zero means Threshold − 0.15, at least 0.01.
 	Exit float64
-	// MinSpeech is the shortest stretch, in seconds as all lengths here.
+	// MinSpeech is the shortest stretch, in seconds, like all lengths here.
 	MinSpeech float64
 	// MinSilence is the shortest pause that ends a segment.
 	MinSilence float64

@@ -97,8 +97,8 @@ func (s *Stream) Needed() int {
 	return max(at-startReach-reference, 0)
 }
 
-// segment returns a segment of the cutter by its number. The end of the open
-// one is the earliest that it may have.
+// segment returns a segment of the cutter by its number. An open segment has
+// the earliest end that is still possible.
 func (s *Stream) segment(i int) (seg Segment, ok bool) {
 	if i -= s.dropped; i < len(s.cut.out) {
 		return s.cut.out[i], true

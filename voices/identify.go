@@ -27,12 +27,12 @@ type Match struct {
 // half of the people; docs/measurements/known-voices.md has the figures of the
 // others.
 const (
-	nextShare   = 0.55 // most of the distance to the next voice
-	nextPart    = 0.35 // or this part of it and alikePart of one minus alike
+	nextShare   = 0.55 // largest share of the distance to the next voice
+	nextPart    = 0.35 // or this share plus alikePart of a voice's usual distance
 	alikePart   = 0.22
-	matchMargin = 0.04 // least lead of the cosine over that with the next voice
-	// The next of many known voices is nearer, so the limit is multiplied by manyKnown
-	// and by tenKnown more for ten times as many, but at least by fewKnown.
+	matchMargin = 0.04 // least difference from the cosine with the next voice
+	// Of more known voices the next one is nearer, so the limit is multiplied
+	// by manyKnown + tenKnown · log10(their number), at least by fewKnown.
 	manyKnown = 0.93
 	tenKnown  = 0.15
 	fewKnown  = 1.04
@@ -124,7 +124,7 @@ func (r *Register) Identify(model string, speakers []spec.SpeakerEmbedding, alik
 	}
 	slices.SortStableFunc(claims, func(a, b claim) int { return cmp.Compare(b.cosine, a.cosine) })
 	named := map[int]bool{}
-	var kept []claim // without the less likely ones on a person who is another speaker
+	var kept []claim // without unlikely claims on a person who has a likely speaker
 	for _, c := range claims {
 		likely := c.probability >= leastGiven
 		if c.given = likely && !named[c.person]; likely || !named[c.person] {

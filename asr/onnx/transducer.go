@@ -79,7 +79,7 @@ type sessions struct {
 	batch                    bool       // several windows may share a run
 }
 
-// open opens the graphs, the encoder for the outputs, unless g has an error.
+// open opens the graphs, unless g has an error; outputs are the encoder's.
 func (s *sessions) open(m parts, g *checker, outputs ...string) error {
 	if g.err != nil {
 		return g.err

@@ -47,7 +47,7 @@ type alignment struct {
 // score returns the key by which the beam is ordered.
 func (a alignment) score() float64 { return a.sum + a.text.bonus }
 
-// merge adds a to list, or its probability to that of the entry with its text.
+// merge adds a to list, or a's probability to an entry with the same text.
 func merge(list []alignment, a alignment) []alignment {
 	for i := range list {
 		x := &list[i]

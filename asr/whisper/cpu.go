@@ -59,8 +59,8 @@ type storedWindow struct {
 	since  time.Time
 }
 
-// An engine stores the mostStored most recent encoded windows for storeFor,
-// between language detection and transcription, for any number of beams.
+// An engine stores the mostStored last encoded windows for storeFor, so that
+// transcription reuses the windows of language detection.
 const (
 	mostStored = 6
 	storeFor   = time.Minute

@@ -97,7 +97,7 @@ func init() {
 	}, models.ContractWhisper)
 }
 
-// deviceless is an engine that was to compute on a device.
+// deviceless is an engine that lacks the requested device; note says why.
 type deviceless struct {
 	*Engine
 	note string

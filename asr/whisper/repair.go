@@ -62,7 +62,7 @@ type repair struct {
 	stats   asr.Stats
 }
 
-// patch is a repair's encoder pass: a window again, or packed stretches.
+// patch is an encoder pass of a repair: over one window, or packed stretches.
 type patch struct {
 	window    decode.Window
 	again     int // the window's index, negative for stretches

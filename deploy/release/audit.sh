@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # audit.sh: looks the program and its dependencies up in Go's vulnerability
 # database with govulncheck. GOVULNDB names another copy of the database (a file://
-# or http(s):// address). Exit codes: 0 nothing known, 3 the database cannot be
-# reached, so that nothing is known either way, else govulncheck's.
+# or http(s):// address). Exit codes: 0 no known vulnerability; 3 the database
+# cannot be reached; otherwise govulncheck's code.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

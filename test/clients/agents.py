@@ -41,7 +41,7 @@ def pieces(sound):
 
 
 async def livekit(stt, sound, words):
-    """Returns the final texts of a stream, after which it is as long as the words of the recording."""
+    """Returns the final texts of a stream, until they have as many words as the recording."""
     texts, interims = [], 0
     stream = stt.stream(conn_options=APIConnectOptions(max_retry=0))
     for piece in pieces(sound + SILENCE):
@@ -57,7 +57,7 @@ async def livekit(stt, sound, words):
 
 
 class Texts(FrameProcessor):
-    """Texts collects what a service sends."""
+    """Texts collects the final texts and the errors of a service."""
 
     def __init__(self, words):
         super().__init__()

@@ -2,8 +2,8 @@
 
 usage: openai_realtime.py BASE_URL KEY RECORDING.s16le [RECORDING.s16le ...]
 
-The recordings are raw samples, mono, 24 kHz, 16 bit. The output is a line of JSON for each recording, with the texts
-by the way in which turns end, and one for what is refused.
+The recordings are raw samples, mono, 24 kHz, 16 bit. The output is a line of JSON for each
+recording, with the texts by who ends the turns, and a line for the refused requests.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ async def session(client, sound, detection, model="gpt-4o-transcribe", secret=No
                 open_items.remove(event["item_id"])
                 if event["transcript"]:
                     texts.append(event["transcript"])
-                # the last commit is of the whole recording, or of the silence after it
+                # without turn detection there is one commit; with it, the last item is the silence
                 last = last or detection is None or not event["transcript"]
         await sender
     return {"texts": texts, "kinds": sorted(set(kinds))}

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# run.sh: what make lint checks besides Go: the subjects of commits, phrases to
-# avoid in all texts, shell scripts with shellcheck, manifests, the page and its tests with
-# eslint and prettier, Python with ruff. A tool that is not installed is named and
-# left out; with CI set it is an error.
+# run.sh: the checks of make lint besides Go: the subjects of commits, phrases to avoid in
+# all texts, shell scripts with shellcheck, manifests, the page and its tests with eslint
+# and prettier, Python with ruff. A tool that is not installed is named and left out; with
+# CI set it is an error.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -144,7 +144,7 @@ test('by keyboard, the focused sentence is split, given to another speaker, join
   await caret(word);
   await page.keyboard.press('Control+Enter');
   await page.waitForFunction((n) => document.activeElement.closest('[data-segment]')?.dataset.segment === n, String(i));
-  await page.keyboard.press('0'); // a speaker whom nobody heard
+  await page.keyboard.press('0'); // a speaker whom the result does not have
   let now = await agree();
   const fresh = now[i].speaker;
   assert.ok(!first.segments.some((x) => x.speaker === fresh));
@@ -206,7 +206,7 @@ test('corrections by another user are neither lost nor overwritten', async () =>
   assert.ok(![now[0].speaker, now[1].speaker].some((x) => first.segments.some((y) => y.speaker === x)));
 
   await other.locator('.segment[data-segment="0"] button.edit').focus();
-  await other.keyboard.press('j'); // the sentence is not what this page shows
+  await other.keyboard.press('j'); // the sentence differs from this page's
   await other.getByText('another person has changed this sentence in the meantime').waitFor();
   now = await agree(other);
   assert.equal(now.length, first.segments.length);

@@ -222,7 +222,7 @@ test('20,000 words scroll, seek and search without long tasks, while five hours 
     limit = 100 * (await slower(page));
   for (let round = 1; round <= 3; round++) {
     const tasks = await traced(page, async () => {
-      await page.locator('.word').nth(2).click(); // it plays during the whole test
+      await page.locator('.word').nth(2).click(); // the recording plays during the whole test
       await page.getByRole('button', { name: 'Pause' }).waitFor();
       const rows = page.locator('.transcript-rows'),
         height = await rows.evaluate((e) => e.scrollHeight);

@@ -8,7 +8,7 @@ import { browser, eventually, logIn, open, recording, serious, service } from '.
 let s, b, page, task;
 before(async () => {
   [s, b] = await Promise.all([service('--keep-audio', '1h'), browser()]);
-  s.otograph('account', 'limits', 'local', '--tps', '1000', '--burst', '1000'); // two pages and this test ask
+  s.otograph('account', 'limits', 'local', '--tps', '1000', '--burst', '1000'); // two pages and this test send requests
   page = await open(b, { origin: s.url, acceptDownloads: true });
   await logIn(page, s);
 });
@@ -66,7 +66,7 @@ test('the recording plays after a reload', async () => {
   let refused = false;
   await page.route(`${s.url}/v1/tasks/*/audio`, (route) => {
     if (refused) return route.continue();
-    refused = true; // the first one is one too many
+    refused = true; // the first request exceeds the rate
     return route.fulfill({ status: 429, headers: { 'Retry-After': '1' } });
   });
   await page.reload();

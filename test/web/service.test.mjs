@@ -80,12 +80,12 @@ test('a click on a word plays from there, and the word being played is highlight
   await page.locator('.segment.now').waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByRole('button', { name: 'Play', exact: true }).waitFor();
-  // The word at a time is known.
+  // After a jump, exactly the word at that time is marked.
   const last = result.segments[1].words.length - 1;
   await at(page, Math.ceil(result.segments[1].words[last].start * 10) / 10);
   await page.locator(`[data-segment="1"].now [data-word="${last}"].now`).waitFor();
   assert.equal(await page.locator('.word.now').count(), 1);
-  // The same by keyboard.
+  // Playback and position by keyboard.
   await at(page, 10);
   await page.locator('#main').focus();
   await page.keyboard.press('ArrowRight');
@@ -139,7 +139,7 @@ test('the time line is zoomed by button and wheel, and moved by dragging', async
     });
   const whole = await view();
   assert.equal(whole.width, whole.room);
-  /** shows waits until the view is times as wide as the whole recording, with the recording's share at the view's place (both 0 to 1). */
+  /** shows waits until the recording is `times` as wide as at first, its point share at the view's place (0 to 1). */
   const shows = (times, share, place) =>
     eventually(async () => {
       const { width, left, room } = await view();
@@ -165,7 +165,7 @@ test('the time line is zoomed by button and wheel, and moved by dragging', async
 });
 
 test('doubtful words are marked, and the text can be copied', async () => {
-  // Of the rows that are in the page each doubtful word, and no other, is marked.
+  // In the rows that the page has, exactly the doubtful words are marked.
   const marked = (doubtful) =>
     eventually(async () => {
       const rows = await page
@@ -211,7 +211,7 @@ test('search marks all matches and starts at the player’s position', async () 
     [0, 1],
     [last.start + 0.2, total - last.times + 1],
     [result.audio_duration, 1],
-  ]; // after the last hit it is the first one again
+  ]; // the first hit follows the last one
   for (const [time, number] of places) {
     await at(page, Math.floor(time * 10) / 10);
     await page.locator('#main').focus();
@@ -263,7 +263,7 @@ test('a speaker’s new name appears everywhere, and in downloads', async () => 
     { billing: told, ...also } = json;
   assert.deepEqual(also, rest);
   delete billing.balance;
-  delete told.balance; // the balance is that of the moment
+  delete told.balance; // the balance may have changed since
   assert.deepEqual(told, billing);
   for (const text of [files.SRT, files.VTT])
     for (const line of text.split('\n')) assert.ok(line.replace(/^<v [^>]*>/, '').length <= 60, line);

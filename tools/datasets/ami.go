@@ -27,8 +27,8 @@ var amiMeetings = []string{
 const amiTurns = "67c2d539286e89f68952d5dcf83912bd9f01dfae"
 
 // ami returns the test part of AMI, recorded by one distant microphone or mixed
-// from the headsets. The annotations' hash and size are stated by a dozen
-// projects that use them, none is published for the recordings.
+// from the headsets. A dozen projects that use the annotations state their hash
+// and size; none is published for the recordings.
 func ami() (list []Set) {
 	const base = "https://groups.inf.ed.ac.uk/ami/"
 	meeting := "(" + strings.Join(amiMeetings, "|") + ")"

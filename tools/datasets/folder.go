@@ -60,8 +60,8 @@ func (g *retrieval) claim() (release func(), err error) {
 	}, nil
 }
 
-// foreign lists a folder's content that is not of a Get that was stopped before
-// it could write dataset.json.
+// foreign lists a folder's content, except the files of a Get that was stopped
+// before it wrote dataset.json.
 func foreign(dir string) (names []string, err error) {
 	for _, part := range []string{"", partials} {
 		entries, err := os.ReadDir(filepath.Join(dir, part))

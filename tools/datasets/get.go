@@ -263,7 +263,7 @@ func readPointer(data []byte, f *fetch.File) {
 	}
 }
 
-// link makes the file to the same as from, or, if from is not ours, a copy.
+// link makes the file to a hard link of from if from is ours, else a copy.
 func link(ctx context.Context, from, to string, ours bool) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err

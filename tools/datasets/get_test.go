@@ -346,8 +346,8 @@ func TestFolderName(t *testing.T) {
 	assert.Len(t, items, 2)
 }
 
-// TestForeignFolder checks that nothing is written into a folder of something
-// else.
+// TestForeignFolder checks that nothing is written into a folder with other
+// content.
 func TestForeignFolder(t *testing.T) {
 	m, o := serve(t, books(t))
 	s := adopt(find(t, "librispeech-test-clean"), m)

@@ -30,7 +30,7 @@ type Set struct {
 	About   string  // its content
 	License string  // as an SPDX identifier
 	Page    string  // its description
-	Hours   float64 // of sound, as published; 0 if it is not
+	Hours   float64 // of sound; 0 if not published
 	// Language of all recordings; "" if it is unknown.
 	Language string
 

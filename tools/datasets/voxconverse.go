@@ -9,7 +9,8 @@ import (
 )
 
 // voxconverse returns both parts of VoxConverse, with the turns of version 0.3.
-// The publishers state no hashes; these are stated by two projects that use it.
+// The publishers state no hashes; two projects that use the data set state
+// these.
 func voxconverse() (list []Set) {
 	const turns = "24bf60be297701cd7e4ef18550c6d390c1b87365"
 	for _, part := range []struct {

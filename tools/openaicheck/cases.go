@@ -15,7 +15,7 @@ var recording []byte
 // testCase is a request, with a function that judges the response.
 type testCase struct {
 	name     string
-	path     string // one of transcriptions and translations gets a form with the recording, another a GET
+	path     string // transcriptions and translations get a form with the recording, other paths a GET
 	fields   [][2]string
 	field    string // the field named in a refusal, "" for any
 	invalid  bool   // the field's value is wrong, and must be refused

@@ -148,9 +148,9 @@ func faulty(rows []Row) (list []fault) {
 	return list
 }
 
-// TestFaultsAreDetected: the check reports no fault of a correct server, all
-// eight of a server with eight, each fault on its own too, and a server that
-// hangs as such.
+// TestFaultsAreDetected: the check finds no fault in a correct server, all
+// eight in a server with eight faults, each fault by itself, and a server that
+// hangs.
 func TestFaultsAreDetected(t *testing.T) {
 	rows, err := check(t, madeUp{}, time.Minute)
 	require.NoError(t, err)

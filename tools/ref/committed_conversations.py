@@ -5,10 +5,10 @@ people are halved by the same hash: twelve conversations of one half (tune_) are
 of the other (figure_) for measuring. Each has the people, corpus, room and tracks of its line in PLAN. No
 piece of sound occurs twice; a conversation ends when most of its people have nothing left, or at SECONDS.
 
-Each has NAME.opus, NAME.rttm and a line in tune.jsonl or figure.jsonl, manifests of `otograph bench`. Of two
-tracks the first is of the people near, the second of the others; in every second one the loudspeaker's
-echo of the second is in the first. The same seed gives the same samples. Needs ffmpeg with libopus,
-numpy and scipy.
+Each has NAME.opus, NAME.rttm and a line in tune.jsonl or figure.jsonl, manifests of `otograph
+bench`. Of two tracks, the first has the near people, the second the others. In every second such
+conversation the first track also has the loudspeaker's echo of the second. The same seed gives the
+same samples. Needs ffmpeg with libopus, numpy and scipy.
 """
 
 import argparse

@@ -1,9 +1,10 @@
 """echoes.py VOICES OUT [--count 36] [--seed 33] [--half figure]: calls of a minute on two channels,
-made of short recordings of two people of one half (conversations.py halves them). Of four calls, two
-have the first person also in the second channel, as a loudspeaker and a room bring them there, one has
-20 dB of crosstalk both ways, one nothing. Each is NAME.wav and a line of truth.jsonl with, for each
-channel, the samples in which its own person speaks (own), the other one is repeated (echo), and both
-(speech). The same seed gives the same files. Needs ffmpeg, numpy, scipy and soundfile.
+made of short recordings of two people of one half (conversations.py halves them). In two of four
+calls the second channel also has the first person, through a loudspeaker and a room; one has
+crosstalk of 20 dB in both directions, and one has neither. Each is NAME.wav and a line of
+truth.jsonl with, for each channel, the samples in which its own person speaks (own), the other one
+is repeated (echo), and both (speech). The same seed gives the same files. Needs ffmpeg, numpy,
+scipy and soundfile.
 """
 
 import argparse

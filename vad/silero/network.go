@@ -74,8 +74,8 @@ func (n *network) newReel(rows int, st state) *reel {
 	return r
 }
 
-// runFront computes the features of the block; runCell takes them on to its
-// probabilities and to the next state.
+// runFront computes the features of the block; runCell computes the
+// probabilities and the next state from them.
 func (r *reel) runFront() error { return r.network.front.Into(r.sound, r.features) }
 
 func (r *reel) runCell() error {

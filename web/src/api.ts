@@ -380,7 +380,7 @@ export const api = {
 /** The largest file that fits a request of 200 MB as Base64. */
 export const maxFile = 149e6;
 
-/** bodyOf writes a file into the body of POST /tasks, piece by piece; told is called with the share that is done. */
+/** bodyOf writes a file into the body of POST /tasks, piece by piece; told gets the written share. */
 export async function bodyOf(
   file: File,
   s: Submission,

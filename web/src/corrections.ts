@@ -200,7 +200,7 @@ export function tabKeeper(name: string): Keeper {
       try {
         sessionStorage.setItem(place, JSON.stringify(log.value));
       } catch {
-        /* it is kept while the page is */
+        /* the correction lasts as long as the page */
       }
     },
     settled: () => Promise.resolve(),

@@ -19,7 +19,7 @@ export function languageName(code: string, reader: string): string {
     const name = new Intl.DisplayNames([reader], { type: 'language' }).of(code);
     if (name && name !== code) return name;
   } catch {
-    /* it is no code that the browser knows */
+    /* the browser does not know the code */
   }
   return missing[reader]?.[code] ?? code;
 }

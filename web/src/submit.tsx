@@ -265,7 +265,7 @@ export function Submit() {
                 multiple
                 accept="audio/*,video/*,.flac,.mka,.mkv,.opus,.amr,.wma"
                 onKeyDown={(e) => {
-                  if (e.key !== 'Enter') return; // it looks like a button; a form would be submitted
+                  if (e.key !== 'Enter') return; // it looks like a button; Enter would submit a form
                   e.preventDefault();
                   e.currentTarget.click();
                 }}

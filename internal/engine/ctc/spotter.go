@@ -149,8 +149,8 @@ func (s *Spotter) lead(e State) {
 	s.states = append(s.states, e)
 }
 
-// passage is the best path to a state: its loss (the log ratio of the best
-// posteriors and its tokens'), and the row in which it began.
+// passage is the best path to a state. score is the log ratio of its tokens'
+// posteriors to the best posteriors; first is its first row.
 type passage struct {
 	score float64
 	first int

@@ -116,7 +116,7 @@ type Session interface {
 // *EndError; other errors are the service's fault.
 type Opener func(ctx context.Context, s Settings) (Session, error)
 
-// Reason is a reason for which a session ends.
+// Reason is the reason why a session ends.
 type Reason int
 
 // The reasons.
@@ -163,7 +163,7 @@ type EndError struct {
 // Error implements error.
 func (e *EndError) Error() string { return e.Text }
 
-// Failure returns the reason for which an error ends a session.
+// Failure returns the end of a session for an error, with its reason.
 func Failure(err error) *EndError {
 	e := &EndError{Fault, "the service failed; what was transcribed is kept"}
 	errors.As(err, &e)

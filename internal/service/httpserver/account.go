@@ -109,9 +109,9 @@ func (s *Server) person(h handler) handler {
 	})
 }
 
-// recorded performs a change of the account and records it in the audit log,
-// with the user who has logged in or the API key, and with the account as the
-// entry's subject or, if it has one, in its detail.
+// recorded makes a change of the account and records it in the audit log, with
+// the user or the API key. The account is the entry's subject; if e has another
+// subject, the detail names the account.
 func (s *Server) recorded(r *request, e accounts.AuditEntry, work func() error) error {
 	account, err := s.cfg.Accounts.Find(r.Context(), r.who.Account)
 	if err != nil {

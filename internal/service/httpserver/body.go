@@ -88,7 +88,7 @@ func limitedBody(w http.ResponseWriter, r *request, max int64) (io.Reader, error
 	return r.Body, nil
 }
 
-// jsonBody is limitedBody for JSON, which a missing type also means.
+// jsonBody is like limitedBody, for JSON; a body without a type counts as JSON.
 func jsonBody(w http.ResponseWriter, r *request, max int64) (io.Reader, error) {
 	types := r.Header.Values("Content-Type")
 	if len(types) == 0 {

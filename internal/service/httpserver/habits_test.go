@@ -199,8 +199,8 @@ func TestHTTP2WithoutTLS(t *testing.T) {
 	}
 }
 
-// TestPathsOfOpenAI: paths of its interface that are not served have its error
-// form and name those that are.
+// TestPathsOfOpenAI: paths of OpenAI's interface that are not served get an
+// error in its form that names the served ones.
 func TestPathsOfOpenAI(t *testing.T) {
 	w := newWorld(t)
 	for _, path := range []string{"/chat/completions", "/audio/speech", "/embeddings", "/files/x"} {

@@ -66,7 +66,7 @@ func (s *Server) untilAllowed(ctx context.Context, limit time.Duration, try func
 	}
 }
 
-// admitInTurn is admit for endpoints whose requests wait for their turn.
+// admitInTurn is like admit, for endpoints whose requests wait for their turn.
 func (s *Server) admitInTurn(r *request) (leave func(), err error) {
 	err = s.untilAllowed(r.Context(), s.waitBeforeBody(), func() (err error) {
 		leave, err = s.admit(r, maxUploadBody)
@@ -100,7 +100,7 @@ func (s *Server) createInOrder(ctx context.Context, req tasks.Request) (t tasks.
 	return t, err
 }
 
-// waiting is private for endpoints whose requests wait for the account's rate.
+// waiting is like private, but a request beyond the account's rate waits.
 func (s *Server) waiting(h handler) handler {
 	return s.privately(func(ctx context.Context, account string) error {
 		return s.untilAllowed(ctx, s.waitBeforeBody(), func() error { return s.takeToken(ctx, account) })

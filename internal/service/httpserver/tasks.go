@@ -85,7 +85,7 @@ func taskID(text string) (string, bool) {
 	return id.String(), err == nil
 }
 
-// forTask is private for endpoints of one task.
+// forTask is like private, for endpoints of one task.
 func (s *Server) forTask(h func(w http.ResponseWriter, r *request, id string) error) handler {
 	return s.private(func(w http.ResponseWriter, r *request) error {
 		id, ok := taskID(r.PathValue("id"))

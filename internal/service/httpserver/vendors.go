@@ -11,8 +11,8 @@ import (
 	"github.com/otograph/otograph/internal/service/tasks"
 )
 
-// folder returns the folder of the base path, next to which other vendors'
-// interfaces have paths: /v1 is in "".
+// folder returns the folder of the base path, in which other vendors'
+// interfaces have their paths: "" for /v1.
 func (s *Server) folder() string { return strings.TrimSuffix(path.Dir(s.cfg.BasePath), "/") }
 
 // maxLiveMessage limits a message of a client, in bytes.

@@ -41,8 +41,8 @@ var builtin = []model{
 	{id: "gpt-realtime-whisper"},
 }
 
-// used returns the name of the model that made a result: that of a model of the
-// folder, or that of the tier.
+// used returns the name of the model that made a result: the name of a model of
+// the folder, or of the tier.
 func (m model) used(result spec.Result) string {
 	return cmp.Or(m.file, "otograph-"+result.Tier.String())
 }

@@ -30,7 +30,7 @@ import (
 type Config struct {
 	Tasks   *tasks.Service
 	Socket  string                                               // of Host
-	Process func(context.Context) error                          // keeps the process that runs Host; it is called at the first session
+	Process func(context.Context) error                          // keeps the process of Host running, from the first session on
 	Permit  func(ctx context.Context, account, key string) error // as accounts.Store.Permit
 	Feed    func(doors.Format) (Feed, error)                     // decodes the sound to be stored
 	Most    int                                                  // sessions at the same time
@@ -298,9 +298,9 @@ func (s *session) Close() (*spec.Result, error) {
 	return res, err
 }
 
-// ends cleans up after the end of the task, which err prevented if it is not
-// nil. failed is the session's error. It returns the error of the two that
-// counts.
+// ends cleans up after a session. failed is the error of the session, err the
+// error of ending its task. It returns err if the task did not end, else
+// failed.
 func (s *session) ends(res *spec.Result, failed, err error) error {
 	defer s.sessions.open.Add(-1)
 	defer s.recording.drop()

@@ -41,9 +41,9 @@ func (s *Owners) Corrections(ctx context.Context, account, id string) ([]correct
 	return log, s.wrap("corrections", err)
 }
 
-// Correct adds a change to the corrections of a result. version is the one that
-// the change is based on. The error is a *VersionError if that is no longer the
-// current version, or wraps corrections.ErrChange if the change does not fit the
+// Correct adds a change to the corrections of a result. version is the version
+// that the change is based on. The error is a *VersionError if another version
+// is current, or wraps corrections.ErrChange if the change does not fit the
 // transcript, ErrNotFound, ErrForbidden or ErrNotDone.
 func (s *Owners) Correct(ctx context.Context, account, id, author string, change corrections.Change, version int64) (corrections.Entry, error) {
 	entry := corrections.Entry{Author: author, MadeAt: s.now(), Change: change, Version: version + 1}

@@ -209,7 +209,7 @@ func TestHoldTiers(t *testing.T) {
 	const off = `"enable_diarize":false,"enable_audio_events":false`
 	for _, tt := range []struct {
 		options string
-		want    [4]billing.Money // with no worker, a standard one, one with both tiers, the last two
+		want    [4]billing.Money // without a worker, with a worker of the standard tier, of both tiers, with both workers
 	}{
 		{`{` + off + `}`, [4]billing.Money{standard, standard, standard, standard}},
 		{`{` + off + `,"optimize":null}`, [4]billing.Money{standard, standard, standard, standard}},

@@ -49,7 +49,7 @@ type Config struct {
 	Ended          func(Ending)    // called for each claim that this process ends without a result; may be nil
 }
 
-// retryJitter is the largest change of a delay, as a fraction, either way.
+// retryJitter is the share by which a delay grows or shrinks at most.
 const retryJitter = 0.2
 
 // MaxCrashes is the number of crashes of native code after which a task fails.

@@ -450,7 +450,8 @@ func TestAccountsTakeTurnsAtDeliveries(t *testing.T) {
 	})
 }
 
-// TestHostsThatTimeOutShareHalfOfTheSlots: they do so until they answer again.
+// TestHostsThatTimeOutShareHalfOfTheSlots: hosts that did not answer in time
+// share half of the slots until they answer again.
 func TestHostsThatTimeOutShareHalfOfTheSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) {

@@ -128,10 +128,10 @@ func (c *checkpoints) Save(ctx context.Context, stage string, data []byte) error
 }
 
 // DefaultStall is how long an engine may work without a sign of progress, in
-// addition to a tenth of the audio's length: longer than the slowest step
-// between two signs, loading a large model, one of its passes over 30 s of
-// audio on one slow core, or ffmpeg's limit of 15 min. Steps that grow with the
-// length (decoding, speech detection) take less than a hundredth of it.
+// addition to a tenth of the audio's length: longer than the slowest steps:
+// loading a large model, its pass over 30 s of audio on one slow core, ffmpeg's
+// limit of 15 min. Steps that grow with the length (decoding, speech detection)
+// take less than a hundredth of it.
 const DefaultStall = 20 * time.Minute
 
 // stallShare is the share of the audio's length that extends the limit.

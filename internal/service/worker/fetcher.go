@@ -41,8 +41,8 @@ type FetcherConfig struct {
 	PerHost    int           // concurrent downloads from one host; default 8
 	Ahead      int           // fetched tasks of an account that may wait for a worker; default 64
 	Limit      time.Duration // of one attempt; default 1 hour
-	Slow       time.Duration // the time that a source has after its first response; default 30 s
-	Rate       int64         // and one second more for this many sent bytes; default 8 KiB
+	Slow       time.Duration // how long a source need not reach Rate; default 30 s
+	Rate       int64         // minimum rate after that, in bytes per second; default 8 KiB
 	Stall      time.Duration // longest silence of a source; default 1 min
 	Pause      time.Duration // before a dropped download is resumed; default 1 s
 	Resumes    int           // how often a download is resumed; default 5

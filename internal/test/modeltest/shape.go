@@ -75,8 +75,7 @@ const (
 	// A word is recognized if at least this share of its embedding's full
 	// strength is found.
 	known = 0.4
-	// answer is the strength of the next word's logit, and stop that of the end
-	// mark's.
+	// answer is the strength of the next word's logit, stop the end mark's.
 	answer, stop = 40, 40
 	// alike is the part of a variant's embedding that all variants of a word
 	// share.
@@ -87,7 +86,7 @@ const (
 	sure = 48
 )
 
-// likely is how much each variant of a word stands out.
+// likely is the part of each variant of a word that the other variants lack.
 var likely = [variants]float64{0.3, 0.15, 0.05, -0.05, -0.15}
 
 // WriteModel writes a model in ggml's Whisper format. It has the computing time
@@ -252,7 +251,7 @@ func fill(v []float32, x float64) {
 	}
 }
 
-// zero clears row 0 of a matrix, so that it leaves channel 0 alone.
+// zero clears row 0 of a matrix, whose product then adds nothing to channel 0.
 func zero(i int, v []float32) {
 	if i == 0 {
 		fill(v, 0)

@@ -1,4 +1,4 @@
-"""CTC prefix beam search (Hannun and others 2014, no language model), with the bounds of the program's."""
+"""CTC prefix beam search (Hannun and others 2014, no language model), with the bounds of the program's search."""
 
 import math
 

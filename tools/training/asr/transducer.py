@@ -22,8 +22,8 @@ from .vocab import Tok
 STAYS = 5  # TDT's durations: 0 to 4 frames; 0 is never taught
 CONTEXT = 2  # tokens that the prediction network sees
 NEVER = -1e30
-REST = 12.0  # to begin with, for the blank in every second frame: demo-ctc has half as many
-AGAIN = -8.0  # to begin with, for the token that was the last one: demo-ctc gives a token in several frames
+REST = 12.0  # first bonus of the blank in every second frame, because demo-ctc has half as many frames
+AGAIN = -8.0  # first penalty of repeating the last token, because demo-ctc returns a token in several frames
 HANN400 = torch.hann_window(400, periodic=False)
 MELN = torch.tensor(slaney_mel(80, 512))
 
@@ -59,9 +59,9 @@ def nemo_mel(x: torch.Tensor) -> torch.Tensor:
 
 
 class Transducer(nn.Module):
-    """The encoder gives scores of tokens 25 times a second, from demo-ctc's layers at 40 ms and at 80 ms, which
-    do not change, and one more block. The prediction network sees two tokens. A joiner adds the outputs of both: its
-    softmax needs no sum for every frame with every token of the text. RNN-T and TDT share all but the last layers."""
+    """The encoder gives scores of tokens 25 times a second, from demo-ctc's layers at 40 ms and at
+    80 ms, which do not change, and one more block. The prediction network sees two tokens. A joiner
+    adds the scores of both networks. RNN-T and TDT share all but the last layers."""
 
     def __init__(s, ctc: CTC, V: int, d: int = 256):
         super().__init__()
@@ -75,7 +75,7 @@ class Transducer(nn.Module):
         s.told = nn.ModuleDict({"rnnt": nn.Linear(d, V), "tdt": nn.Linear(d, V + STAYS)})
 
     def begin(s, tokens: list[int]) -> None:
-        """Initializes with the scores of demo-ctc, whose token is given for each of the vocabulary."""
+        """Initializes with the scores of demo-ctc; tokens has demo-ctc's token for each of the vocabulary."""
         for last in s.low, s.block.conv.b, s.block.o, s.block.f2:
             nn.init.zeros_(last.weight)
             nn.init.zeros_(last.bias)
@@ -89,7 +89,7 @@ class Transducer(nn.Module):
         s.heard["tdt"].bias.data[s.V + 1] = 2.0  # one frame
 
     def frames(s, x: torch.Tensor, x_lens: torch.Tensor, kind: str) -> tuple[torch.Tensor, torch.Tensor]:
-        """Scores of the frames, and their number."""
+        """The scores of the frames, and the number of frames."""
         low, lens, high, _ = s.ctc.encode(x, x_lens)
         return s.scores(low, high, lens, kind), lens
 
@@ -104,11 +104,11 @@ class Transducer(nn.Module):
         return z + rest.float() * s.rest.float()
 
     def embed(s, y: torch.Tensor) -> torch.Tensor:
-        """Tokens; zeros for a number below 0, which precedes the text."""
+        """The tokens' embeddings; zeros for a number below 0, which precedes the text."""
         return s.emb(y.clamp(min=0)) * (y >= 0).unsqueeze(-1).to(s.emb.weight.dtype)
 
     def predict(s, before: torch.Tensor, last: torch.Tensor, kind: str) -> torch.Tensor:
-        """Scores after the last token; the embedding of the previous token is given."""
+        """Scores after the token last; before is the embedding of the token before it."""
         z = s.told[kind](F.silu(s.before(before) + s.now(s.embed(last)))).float()
         same = last.unsqueeze(-1) == torch.arange(s.V)
         return z + F.pad(same.float() * s.again.float(), (0, z.shape[-1] - s.V))

@@ -131,8 +131,8 @@ func (l *Live) Send(e spec.LiveEvent) [][]byte {
 
 func milliseconds(t float64) int { return int(math.Round(1000 * t)) }
 
-// text returns the message with the text of a turn. Whether a turn has ended is
-// decided here, so that the probability is 0 or 1.
+// text returns the message with the text of a turn. The service decides whether
+// a turn has ended, so that the probability is 0 or 1.
 func (l *Live) text(text string, segments []spec.Segment, end bool) [][]byte {
 	words := []doors.Object{}
 	o := doors.Object{"turn_order": l.order, "turn_is_formatted": true, "end_of_turn": end, "transcript": text, "end_of_turn_confidence": 0}

@@ -161,8 +161,8 @@ func (f *Flux) update(e spec.LiveEvent, segments []spec.Segment) [][]byte {
 	return f.info(e, kind, segments, doors.Object{})
 }
 
-// info returns the state of the turn. Whether a turn has ended is decided here,
-// so that the probability is 0 or 1.
+// info returns the state of the turn. The service decides whether a turn has
+// ended, so that the probability is 0 or 1.
 func (f *Flux) info(e spec.LiveEvent, event string, segments []spec.Segment, o doors.Object) [][]byte {
 	text := alternative(segments)
 	for _, w := range text["words"].([]doors.Object) {

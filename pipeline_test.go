@@ -352,7 +352,7 @@ func TestMissingDeviceFallsBackToTheCPU(t *testing.T) {
 	assert.Equal(t, "device", res.Warnings[0].Option)
 }
 
-func TestCancel(t *testing.T) {
+func TestCanceledRunReturnsItsCause(t *testing.T) {
 	p := shared(t)
 	reason := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -495,7 +495,7 @@ func TestCutRecording(t *testing.T) {
 	assert.Equal(t, want, a.Warnings)
 }
 
-func TestBadInput(t *testing.T) {
+func TestBadInputIsPermanent(t *testing.T) {
 	p := shared(t)
 	_, err := p.Run(t.Context(), otograph.File("testdata/missing.wav"), otograph.Options{})
 	assert.ErrorIs(t, err, os.ErrNotExist)

@@ -23,7 +23,7 @@ func (m mark) found() bool { return m.first >= 0 }
 // stray is a stretch of frames that belong to no word.
 type stray struct {
 	first, last int
-	before      int // the word after it
+	before      int // the index of the word after the stretch
 }
 
 // marks returns the frames of a path's words and the speech outside of words.

@@ -12,10 +12,10 @@ import (
 type word struct {
 	text string // as written, with its punctuation
 	key  string // the form compared with recognized words
-	// letters are those that the tokens write; nil for a word that they cannot
-	// spell, or with more than ctc.LongestWord letters.
+	// letters are the letters that the tokens write; nil for a word that they
+	// cannot spell or that has more than ctc.LongestWord letters.
 	letters []rune
-	// wild marks a number, sign or other script, which may be spoken otherwise.
+	// wild marks a number, sign or other script, whose sound is not known.
 	wild bool
 }
 
@@ -45,7 +45,7 @@ func prepare(written []string, v *ctc.Vocabulary) []word {
 	return words
 }
 
-// needsReading reports whether a character is not pronounced by its sound:
+// needsReading reports whether a character is not pronounced as written:
 // digits, and signs such as "%" and "€".
 func needsReading(r rune) bool {
 	return unicode.IsNumber(r) || unicode.In(r, unicode.Sc, unicode.Sm, unicode.So) || r == '%' || r == '&' || r == '@' || r == '#'

@@ -174,7 +174,7 @@ func TestCanceledDecodingLeavesNothing(t *testing.T) {
 	require.ErrorIs(t, err, cause)
 }
 
-func TestWallClock(t *testing.T) {
+func TestDecodingTimeIsLimited(t *testing.T) {
 	needFFmpeg(t)
 	_, err := Open(t.Context(), File(slowFile(t)), Options{MaxSeconds: -1, MaxDecodeTime: 200 * time.Millisecond})
 	require.ErrorIs(t, err, spec.ErrSlow)

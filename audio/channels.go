@@ -11,7 +11,7 @@ type channels struct {
 	one  []float32 // the samples of one channel
 }
 
-// begin prepares for n channels; one, or more than maxKept, is not kept.
+// begin prepares for n channels; one, or more than maxKept, are not kept.
 func (c *channels) begin(name string, rate, n int) error {
 	c.close() // files of another track than the wanted one
 	if n < 2 || n > maxKept {

@@ -24,7 +24,7 @@ func TestQuietRecordingsAreAmplified(t *testing.T) {
 		p := quiet(30, 0.5)
 		assert.Same(t, p, p.Leveled())
 	})
-	t.Run("a quiet one is raised", func(t *testing.T) {
+	t.Run("a quiet recording is raised", func(t *testing.T) {
 		p := quiet(30, 0.01)
 		l := p.Leveled()
 		assert.Equal(t, p.Len(), l.Len())

@@ -21,7 +21,7 @@ const samplesInMatroska = "\x1a\x45\xdf\xa3\x80\x18\x53\x80\x67\x01\xff\xff\xff\
 	"\xa3\x8c\x81\x00\x01\x80abcdefgh" +
 	"\x1f\x43\xb6\x75\xa1\xe7\x82\x03\xe8\xa0\x8e\xa1\x8c\x81\x00\x05\x00abcdefgh"
 
-func TestMatroska(t *testing.T) {
+func TestMatroskaBlocksHaveTimes(t *testing.T) {
 	var times, lengths []float64
 	m := &matroskaReader{r: bufio.NewReader(bytes.NewReader([]byte(samplesInMatroska))), block: func(time, length float64) {
 		times, lengths = append(times, time), append(lengths, length)

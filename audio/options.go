@@ -10,7 +10,7 @@ import (
 const defaultMaxDecodeTime = 15 * time.Minute
 
 // Options configures the accepted recordings. The zero value sets the limits of
-// the specification: 1 KB to 2 GB, up to 5 hours. A negative limit disables it.
+// the specification: 1 KB to 2 GB, up to 5 hours. A negative value is no limit.
 type Options struct {
 	MinBytes      int64         // smallest file; default 1 KiB
 	MaxBytes      int64         // largest file; default 2 GiB

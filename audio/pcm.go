@@ -81,7 +81,7 @@ func (p *PCM) Len() int { return p.first + len(p.samples) }
 // Duration returns the length in seconds.
 func (p *PCM) Duration() float64 { return float64(p.Len()) / SampleRate }
 
-// Timeline returns when the samples are heard.
+// Timeline returns the times of the samples in the recording.
 func (p *PCM) Timeline() Timeline { return p.timeline }
 
 // Info returns the description of the recording.

@@ -25,10 +25,10 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// TestNames checks that a name is only a label, never a path, an option, a
-// pattern or an address, and that a file with such a name is read like any
-// other. The names come from testdata/bad/manifest.jsonl.
-func TestNames(t *testing.T) {
+// TestNamesAreOnlyLabels checks that a name is only a label, never a path, an
+// option, a pattern or an address, and that a file with such a name is read
+// like any other. The names come from testdata/bad/manifest.jsonl.
+func TestNamesAreOnlyLabels(t *testing.T) {
 	needFFmpeg(t)
 	wav, err := os.ReadFile("testdata/formats/UPPER.WAV")
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ var ownFolder, _ = os.Getwd()
 
 func mustOwn(path string) string { return filepath.Join(ownFolder, "testdata", path) }
 
-func TestNotRegular(t *testing.T) {
+func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	require.NoError(t, os.Symlink("/etc/passwd", at("link.wav")))

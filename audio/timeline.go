@@ -26,7 +26,7 @@ func (t Timeline) Start(seconds float64) float64 {
 	return t.at(seconds, sort.Search(len(t), func(i int) bool { return t[i].position() > seconds+1e-9 }))
 }
 
-// End returns when a sound that ends at a position stops: before any gap there.
+// End returns the time of a position at which a sound ends: before a gap there.
 func (t Timeline) End(seconds float64) float64 {
 	return t.at(seconds, sort.Search(len(t), func(i int) bool { return t[i].position() >= seconds-1e-9 }))
 }

@@ -119,7 +119,7 @@ func TestG711(t *testing.T) {
 	}
 }
 
-func TestWAVSizes(t *testing.T) {
+func TestWrongSizesInWAVHeaders(t *testing.T) {
 	samples := tone(8000, 300, 0.5)
 	data := s16(samples)
 	le := binary.AppendByteOrder(binary.LittleEndian)
@@ -191,7 +191,7 @@ func TestWAVSizes(t *testing.T) {
 	}
 }
 
-func TestWAVRefused(t *testing.T) {
+func TestInvalidWAVIsRefused(t *testing.T) {
 	data := s16(tone(8000, 300, 0.5))
 	le := binary.AppendByteOrder(binary.LittleEndian)
 	good := wavFile{data: data}.bytes()
@@ -257,7 +257,7 @@ func (w wavFile) with(change func([]byte)) []byte {
 	return b
 }
 
-func TestNonFinite(t *testing.T) {
+func TestNonFiniteSamplesAreZero(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	want := []float32{0, 0.5, 0, 0, 1, -1, 0}
 	samples := []float32{nan, 0.5, inf, -inf, 1e30, -1e30, 1e-40}

@@ -55,7 +55,7 @@ func TestRateWithoutScoredSpeech(t *testing.T) {
 	assert.Equal(t, 0.25, DER{Scored: 10, Missed: 5}.add(DER{Scored: 10}).Rate())
 }
 
-func TestMappingNames(t *testing.T) {
+func TestMappingHasSpeakersNames(t *testing.T) {
 	d := ScoreTurns([]SpeakerTurn{talk(0, 5, "ann"), talk(5, 9, "bob")}, []SpeakerTurn{talk(0, 4, "S0"), talk(5, 9, "S1"), talk(9, 10, "S2")}, DEROptions{})
 	assert.Equal(t, map[string]string{"S0": "ann", "S1": "bob"}, d.Mapping)
 }

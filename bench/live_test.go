@@ -61,8 +61,9 @@ func TestScoreLive(t *testing.T) {
 	assert.Equal(t, [3]float64{2, 2.9, 2.98}, latencies{3, 1, 2}.percentiles())
 }
 
-// TestLargest: the search measures few numbers of sessions, each once.
-func TestLargest(t *testing.T) {
+// TestLargestNumberOfSessions: the search tries few numbers of sessions, each
+// once.
+func TestLargestNumberOfSessions(t *testing.T) {
 	for _, want := range []int{0, 1, 2, 3, 5, 8, 11, 63, 64} {
 		asked := map[int]int{}
 		got, err := largest(64, func(n int) (bool, error) {

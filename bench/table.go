@@ -109,7 +109,7 @@ func (r *Report) rules() string {
 	return text
 }
 
-// number returns one for 1, and else many with n in it.
+// number returns the phrase one if n is 1, else the phrase many with n in it.
 func number(n int, one, many string) string {
 	if n == 1 {
 		return one

@@ -180,7 +180,7 @@ func TestNoSpeechAndSilence(t *testing.T) {
 	assert.Equal(t, make([]float32, madeUpDim), r.Speakers[0].Embedding)
 }
 
-func TestErrors(t *testing.T) {
+func TestInvalidInputIsAnError(t *testing.T) {
 	truth := []utterance{{span(0, 5), 0}}
 	pcm := silence(5)
 	for _, speech := range [][]audio.Span{{span(2, 3), span(1, 2)}, {span(0, 3), span(2, 4)}, {span(4, 6)}, {{Start: 5, End: 4}}} {

@@ -42,8 +42,7 @@ const (
 	// recentWindows is the number of windows whose voices may still change: a
 	// minute of speech. Earlier ones are settled, and their voices stay apart.
 	recentWindows = 80
-	// settledWorth is the number of windows as which all settled windows of a
-	// voice count at most.
+	// settledWorth limits the weight of a voice's settled windows, in windows.
 	settledWorth = 20
 	// For an embedder that states no cosines, the usual cosines of one voice
 	// and of two are usualSpread above and below usualCosine times its
@@ -276,7 +275,7 @@ func (o *Online) Changes() (out []Change) {
 	return out
 }
 
-// Speakers returns the voices by number; without Embedding if it joined another.
+// Speakers returns the voices by number, joined ones without Embedding.
 func (o *Online) Speakers() []Speaker {
 	out := make([]Speaker, len(o.known))
 	for _, v := range o.current() {

@@ -13,8 +13,8 @@ import (
 // A passage of leastPassage to mostPassage samples has one speaker: the one
 // with the most similar voice. Windows of 1.5 s blur short answers; longer
 // passages have windows of their own. On ten recordings of people this lowers
-// the confused speech from 7.0 % to 5.7 %, as passages of any length would; to
-// 6.3 % if the voice had to be more similar by 0.05.
+// the confused speech from 7.0 % to 5.7 %, as do passages of any length, and to
+// 6.3 % if the voice must be more similar by 0.05.
 const (
 	leastPassage = 3 * audio.SampleRate / 10
 	mostPassage  = 3 * audio.SampleRate

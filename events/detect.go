@@ -110,7 +110,7 @@ func index(class string) int {
 }
 
 // beside reports whether an event, neither speech nor silence, is within
-// besideSpeech seconds of a frame with speech; spoken has their starts.
+// besideSpeech seconds of a frame with speech; these start at spoken.
 func beside(e Event, spoken []float64) bool {
 	if e.Class.Index == speech || e.Class.Index == silence {
 		return false

@@ -13,7 +13,7 @@ const (
 	slight = 0.5
 	// dash is written before the text of each speaker of a shared page.
 	dash = "- "
-	// least is a page's minimum duration (seconds), even if there are many.
+	// least is a page's minimum duration (seconds), even among many pages.
 	least = 0.002
 )
 

@@ -35,9 +35,9 @@ func TestIdentify(t *testing.T) {
 	assert.Empty(t, r.Identify(model, []spec.SpeakerEmbedding{{Embedding: []float32{1, 0, 0}}}, 0.5))
 }
 
-// TestDenied: a speaker who is more like a denied vector gets no name and no
-// suggestion; the person and everyone else still do.
-func TestDenied(t *testing.T) {
+// TestDeniedVoiceGetsNoName: a speaker who is more like a denied vector gets no
+// name and no suggestion; the person and everyone else still do.
+func TestDeniedVoiceGetsNoName(t *testing.T) {
 	var r Register
 	add(t, &r, "Ann", 0)
 	add(t, &r, "Bob", 120)

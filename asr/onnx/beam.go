@@ -49,8 +49,8 @@ type prefix struct {
 	id       int
 	children []*prefix
 	standing
-	// blank and token are the log probabilities of all paths of this prefix that
-	// end in a blank or in its token; the next pair is that of the next row.
+	// blank and token are the log probabilities of this prefix's paths that end
+	// in a blank or in its token, nextBlank and nextToken in the next row.
 	blank, token         float64
 	nextBlank, nextToken float64
 	listed               bool

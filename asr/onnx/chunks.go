@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	newState     = "new_"  // precedes the name of a state's input in that of its output
+	newState     = "new_"  // prefix of a state's output; the name of its input follows
 	chunkTail    = 30      // frames of silence after a window, as icefall has them
 	largestState = 1 << 26 // elements
 )

@@ -103,8 +103,8 @@ type emission struct {
 	logProb    float64
 	// blank is the posterior of the blank in the token's row.
 	blank float64
-	// text is the written text, which vocabulary.write sets. A hotword that the
-	// spotter found has its text before; its id is the blank.
+	// text is the written text, which vocabulary.write sets. A hotword of the
+	// spotter already has its text; its id is the blank.
 	text string
 }
 
@@ -207,7 +207,7 @@ func openParts(m parts) (*Engine, error) {
 	}
 	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, known: known, batch: mostBatch}
 	e.window = cmp.Or(m.WindowSeconds, defaultWindow)
-	if net, ok := net.(*icefall); ok && net.chunks != nil { // a cut would cost it its states
+	if net, ok := net.(*icefall); ok && net.chunks != nil { // a cut would lose the states
 		e.window = cmp.Or(m.WindowSeconds, longestWindow)
 	}
 	if grams != nil {

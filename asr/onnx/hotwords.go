@@ -33,8 +33,8 @@ type booster struct {
 
 type trieNode struct {
 	next map[byte]int
-	// bonus is that of the byte that leads to this node, if it is a character's
-	// last. sum is the bonus of all bytes from the root to this node.
+	// bonus is the bonus of the byte that leads to this node if the byte ends a
+	// character. sum is the bonus of all bytes from the root to this node.
 	bonus, sum float64
 	// end marks a hotword's last byte; sign, that no space need follow.
 	end, sign bool

@@ -77,7 +77,7 @@ func openMoonshine(m parts, g *checker) (network, *vocabulary, error) {
 }
 
 // openGraphs opens lean graphs with the model's weights if it is a published
-// one in 8 bits, and and the model's own graphs otherwise.
+// one in 8 bits, and the model's own graphs otherwise.
 func (n *moonshine) openGraphs(m parts) (err error) {
 	g, err := ort.Inspect(m.Decoder)
 	if err != nil {

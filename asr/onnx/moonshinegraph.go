@@ -243,10 +243,10 @@ func moonshineSound(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 	return g.done()
 }
 
-// moonshineStep returns a step of the decoder: tokens and the keys and values
-// of the texts so far and of the sound to the scores of the next tokens. It
-// adds "bias" to the scores of the attention to the sound, which are outputs
-// too (onnxfile.Exposed). nil if the parts are no published decoder in 8 bits.
+// moonshineStep returns a decoder step: from tokens and the keys and values of
+// texts and sound to the next tokens' scores; nil if the parts are no published
+// decoder in 8 bits. The scores of the attention to the sound get "bias" added
+// and are outputs too (onnxfile.Exposed).
 func moonshineStep(p *onnxfile.Parts, heads int64) *onnxfile.Graph {
 	g := newMoonshineGraph(p, decoderRoot, heads)
 	g.Input("input_ids", onnxfile.Int64, "N", 1).Input("bias", onnxfile.Float32, "N", 1, 1, "F")

@@ -41,7 +41,7 @@ func openNeMoFront(m parts, g *checker) (f nemoFront) {
 	return f
 }
 
-// nemoMel returns a NeMo model's log-mel bands; normalized, if they are.
+// nemoMel returns a NeMo model's log-mel bands, and whether to normalize them.
 func nemoMel(g *checker, c nemoConfig) (mel *dsp.Extractor, normalize bool) {
 	bands := cmp.Or(c.Features, 80)
 	if in, _ := g.Input("audio_signal"); in.Rank() == 3 && in.Shape[1] > 0 {

@@ -13,7 +13,7 @@ import (
 const (
 	// peakSeconds is the length of a us_cif_peak entry: a third of 60 ms.
 	peakSeconds = lfrSeconds / 3
-	// peakDelay is the entries by which FunASR shifts a peak to the left.
+	// peakDelay is how many entries FunASR shifts a peak to the left.
 	peakDelay = 1.5
 	// peakLongest is the longest token in entries.
 	peakLongest = 30

@@ -115,9 +115,9 @@ func (h *head) put(emissions []emission, spotted []ctc.Spotted) []emission {
 	return append(out, emissions[at:]...)
 }
 
-// covered returns the emissions of the words between two times: those mostly
-// between them, or the word that mostly contains them; an empty range between
-// words. ok is false if the times cut into some emissions only.
+// covered returns the emissions of the words that lie mostly between two times,
+// or of the word that mostly contains the times; between words, an empty range.
+// ok is false if words only partly lie between the times.
 func covered(words []decodedWord, from, to float64) (first, end int, ok bool) {
 	touched := false
 	for _, w := range words {

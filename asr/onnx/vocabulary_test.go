@@ -79,12 +79,12 @@ func joined(v *vocabulary, ids ...int) string {
 	return strings.TrimPrefix(b.String(), " ")
 }
 
-func TestWriting(t *testing.T) {
+func TestTokensBecomeText(t *testing.T) {
 	make := func(kind writing, symbols ...string) *vocabulary {
 		v := newVocabulary("tokens.txt", symbols, kind)
 		return v
 	}
-	t.Run("pieces", func(t *testing.T) {
+	t.Run("word pieces", func(t *testing.T) {
 		v := make(writePieces, "<blk>", "▁Hel", "lo", "▁", "world", "<unk>", "</s>", "SIL", "<|en|>", "<", "a>")
 		assert.Equal(t, "Hello world", joined(v, 0, 1, 2, 5, 3, 4, 6, 7, 8))
 		assert.Equal(t, "Hello world", joined(v, 3, 1, 2, 3, 3, 4), "a separate space token is not doubled")
@@ -126,11 +126,11 @@ func TestWriting(t *testing.T) {
 		assert.Equal(t, "你 你hi", joined(v, 3, 3, 4, 5))
 		assert.Equal(t, writePieces, make(writePieces, "<blk>", "▁é", "œ", "ß", "ž").kind, "a European list is not byte-level")
 	})
-	t.Run("continued", func(t *testing.T) {
+	t.Run("pieces that continue a word", func(t *testing.T) {
 		v := make(writeContinued, paraformerTokens...)
 		assert.Equal(t, "hello go 你好 go", joined(v, 5, 6, 7, 3, 4, 7))
 	})
-	t.Run("case", func(t *testing.T) {
+	t.Run("capital letters", func(t *testing.T) {
 		assert.Equal(t, "Ésta es", make(writePieces, "<blk>", "a").capitalize("ésta es"))
 		assert.Equal(t, "«Hello", make(writePieces, "<blk>", "A").capitalize("«HELLO"))
 		assert.Equal(t, "iPhone", make(writePieces, "<blk>", "A", "a").capitalize("iPhone"))

@@ -29,9 +29,9 @@ const (
 	// alone, stagger and evenShare apply if a caller waits for the sentences,
 	// because windows that begin together also end together. The first windows
 	// are decoded one by one, each by all cores, and the next window is encoded
-	// before a second worker begins. A worker with several opens the next one
-	// after stagger decoder steps, about a quarter of a window's, at most one
-	// in evenShare.
+	// before a second worker begins. A worker of several windows opens the next
+	// one after stagger decoder steps, a quarter of a window's, at most one in
+	// evenShare.
 	alone, stagger, evenShare = 2, 24, 4
 	// slotLength is how long a worker computes before others pass the gate.
 	slotLength = 50 * time.Millisecond

@@ -67,10 +67,10 @@ const (
 )
 
 // thinLayers is the most layers of an encoder that computes few positions of
-// silence: base's. Larger models were not measured with it. Sounds of
-// thinSeconds or more leave too little silence. A window's text whose mean log
-// probability is below thinLogProb is decoded again with all silence; the text
-// of a repair is not: a call would take a fifth longer
+// silence: as many as base has. Larger models were not measured with it. Sounds
+// of thinSeconds or more leave too little silence. A window's text whose mean
+// log probability is below thinLogProb is decoded again with all silence; the
+// text of a repair is not: a call would take a fifth longer
 // (docs/measurements/live.md).
 const (
 	thinLayers  = 6
@@ -78,7 +78,7 @@ const (
 	thinLogProb = -0.5
 )
 
-// openingSeconds is the length of the first of many windows of such a model.
+// openingSeconds is the length of such a model's first window, if it has many.
 const openingSeconds = 10
 
 // failure converts an error of the network: a lack of memory becomes ErrDecode.
@@ -107,8 +107,8 @@ func openCPU(f *whispernet.File, alignment [][2]int, thin bool, threads int) (*c
 	}, nil
 }
 
-// unmarked reports whether a model was trained without time marks, as the first
-// distilled models were, by their two decoder layers, like whisper.cpp.
+// unmarked reports whether a model was trained without time marks. Like
+// whisper.cpp, it knows the first distilled models by their two decoder layers.
 func unmarked(h ggmlfile.Header) bool {
 	return h.TextLayers == 2 && h.Vocabulary < 51866 && h.AudioLayers > 2
 }

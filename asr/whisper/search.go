@@ -24,8 +24,8 @@ type search struct {
 	names  []name // that the text may spell wrong
 	prompt []int32
 	sot    int // index of "start of transcript" in the prompt
-	// draft is a likely text: its tokens are in the first pass, and all that the
-	// search would choose, one after the other, are chosen then.
+	// draft is a likely text: the first pass has its tokens, and takes its
+	// first ones as long as the search would choose the same.
 	draft  []int32
 	silent int32
 	// quiet is the no-speech probability above which nothing is decoded.

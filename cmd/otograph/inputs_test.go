@@ -72,8 +72,9 @@ func TestOutputNames(t *testing.T) {
 	assert.EqualError(t, err, "more: no audio or video file in this folder (1 file passed over)")
 }
 
-// TestResume skips recordings whose output is not older, and only those.
-func TestResume(t *testing.T) {
+// TestResumeSkipsFinishedRecordings skips recordings whose output is not older,
+// and only those.
+func TestResumeSkipsFinishedRecordings(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Now()
 	put := func(name string, age time.Duration) string {

@@ -171,9 +171,9 @@ func TestPANNsWindows(t *testing.T) {
 	}
 }
 
-// TestFramewise checks that a network that scores frames of 10 ms is evaluated
-// in whole seconds.
-func TestFramewise(t *testing.T) {
+// TestFramesAreScoredInLongWindows checks that a network that scores frames of
+// 10 ms is evaluated in whole seconds.
+func TestFramesAreScoredInLongWindows(t *testing.T) {
 	needsRuntime(t)
 	g := onnxfile.NewGraph()
 	g.Input("waveform", onnxfile.Float32, "B", "samples")
@@ -372,7 +372,7 @@ func TestLogitsGetTheSigmoid(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestUnknownTaggersAreRefused(t *testing.T) {
 	silero := onnxfile.NewGraph().Input("input", onnxfile.Float32, "B", 576).Input("state", onnxfile.Float32, 2, "B", 128)
 	silero.Node("Identity", []string{"state"}, []string{"stateN"})
 	silero.Output("stateN", onnxfile.Float32, 2, "B", 128)

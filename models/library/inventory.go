@@ -117,8 +117,8 @@ func (e *entry) allFiles() []string {
 	return append(names, rest...)
 }
 
-// publishedHash returns the catalog's hash of a file with a name and size.
-// Versions of one model may share both; then the one with the sum is preferred.
+// publishedHash returns the catalog's hash of a file with a name and size. If
+// versions of one model share both, sum is preferred.
 func publishedHash(role models.Role, name string, size int64, sum string) (published string) {
 	for _, f := range publishedAs(role, name, size) {
 		if f.SHA256 == sum {

@@ -38,8 +38,8 @@ func TestEmbeddedModelsAreSmall(t *testing.T) {
 	assert.Less(t, total, 14_000_000, "bytes in every program")
 }
 
-// TestNotice checks that NOTICE names every file.
-func TestNotice(t *testing.T) {
+// TestNoticeNamesEveryFile checks that NOTICE names every file.
+func TestNoticeNamesEveryFile(t *testing.T) {
 	notice, err := os.ReadFile("NOTICE")
 	require.NoError(t, err)
 	for _, m := range Models().Models {

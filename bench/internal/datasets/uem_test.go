@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestUEM(t *testing.T) {
+func TestUEMHasTheTimesOfARecording(t *testing.T) {
 	dir := t.TempDir()
 	load := func(text, recording string) ([][2]float64, error) {
 		path := filepath.Join(dir, "a.uem")

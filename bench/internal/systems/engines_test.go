@@ -72,7 +72,7 @@ func TestServer(t *testing.T) {
 	assert.NotContains(t, s.Identity(), "secret")
 }
 
-func TestServerFails(t *testing.T) {
+func TestServerFaultsAreNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		reason string
@@ -127,7 +127,7 @@ func TestServerFails(t *testing.T) {
 	require.ErrorContains(t, err, "expected an address such as")
 }
 
-func TestServerPace(t *testing.T) {
+func TestRequestsArePaced(t *testing.T) {
 	s := &server{gap: 30 * time.Millisecond}
 	start := time.Now()
 	for range 3 {

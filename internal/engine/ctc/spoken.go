@@ -97,7 +97,7 @@ func begin(net *wordtimes.BorderNet, sound *wordtimes.BorderSound, letters *word
 
 const (
 	// hold is how long (seconds) a word may last beyond its last token while
-	// there is speech; lastHold is that before a pause.
+	// there is speech; lastHold is the same before a pause.
 	hold     = 0.6
 	lastHold = 0.3
 )

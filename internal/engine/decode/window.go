@@ -258,8 +258,8 @@ func (w Window) Spoken() []audio.Span {
 	return spoken
 }
 
-// Time converts seconds of the window to seconds of the file. Times outside
-// yield the window's borders; one between two pieces the earlier one's end.
+// Time converts seconds of the window to seconds of the file. A time outside
+// yields the window's border, a time between pieces the end of the earlier.
 func (w Window) Time(t float64) float64 {
 	at := t * audio.SampleRate
 	for i, p := range w.Pieces {

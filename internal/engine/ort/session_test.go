@@ -87,9 +87,9 @@ func TestRunFromFileWithExternalData(t *testing.T) {
 	assert.Equal(t, []float32{4, 6}, out[0].Float32())
 }
 
-// TestTypes runs every supported type, as a vector and as a scalar that
+// TestEveryTypeRuns runs every supported type, as a vector and as a scalar that
 // multiplies it. A scalar output cannot be read.
-func TestTypes(t *testing.T) {
+func TestEveryTypeRuns(t *testing.T) {
 	g := onnxfile.NewGraph()
 	types := map[string]onnxfile.Type{"f32": onnxfile.Float32, "i64": onnxfile.Int64, "i32": onnxfile.Int32}
 	for name, typ := range types {
@@ -218,7 +218,7 @@ func slow() []byte {
 	return g.Bytes()
 }
 
-func TestCancel(t *testing.T) {
+func TestCanceledRunEnds(t *testing.T) {
 	s := openModel(t, Source{Data: slow(), Name: "slow.onnx"}, Options{})
 	in := func(rows int64) map[string]*Tensor {
 		return map[string]*Tensor{"x": NewFloat32([]int64{rows, 512}, make([]float32, rows*512))}

@@ -63,9 +63,10 @@ func inC(x []float32) memory[float32] {
 
 func gelu(x float64) float64 { return x / 2 * (1 + math.Erf(x/math.Sqrt2)) }
 
-// TestProducts compares products, with and without bias, GELU and sum, with
-// their definition. 8-bit numbers may differ by half a step on each side.
-func TestProducts(t *testing.T) {
+// TestProductsMatchTheirDefinition compares products, with and without bias,
+// GELU and sum, with their definition. 8-bit numbers may differ by half a step
+// on each side.
+func TestProductsMatchTheirDefinition(t *testing.T) {
 	eachKernels(t, func(t *testing.T, k kernels) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, c := range []struct{ kind, m, k, n int }{
@@ -409,8 +410,9 @@ func TestDequantize(t *testing.T) {
 	}
 }
 
-// TestColumn checks that a token's vector is read back as packed.
-func TestColumn(t *testing.T) {
+// TestColumnIsReadAsPacked checks that a column of a packed matrix is read back
+// unchanged.
+func TestColumnIsReadAsPacked(t *testing.T) {
 	eachKernels(t, func(t *testing.T, k kernels) {
 		r := rand.New(rand.NewPCG(13, 14))
 		const depth, n = 260, 50

@@ -25,8 +25,8 @@ func TestSpecialTokens(t *testing.T) {
 	}
 }
 
-// TestWords checks GPT-2's word splitting.
-func TestWords(t *testing.T) {
+// TestWordsAreSplitAsInGPT2 checks GPT-2's word splitting.
+func TestWordsAreSplitAsInGPT2(t *testing.T) {
 	for text, want := range map[string][]string{
 		"Hello world":         {"Hello", " world"},
 		"it's 1,000 of them!": {"it", "'s", " 1", ",", "000", " of", " them", "!"},

@@ -32,8 +32,9 @@ func TestHalfPrecisionRounding(t *testing.T) {
 	assert.True(t, math.IsNaN(float64(onnxfile.Half(Half(float32(math.NaN()))))))
 }
 
-// TestQ8_0 uses numpy's example: 0.5 and 1.5 steps round to the even number.
-func TestQ8_0(t *testing.T) {
+// TestQ8_0RoundsToEven uses numpy's example: 0.5 and 1.5 steps round to the
+// even number.
+func TestQ8_0RoundsToEven(t *testing.T) {
 	row := make([]float32, Block)
 	row[0], row[1], row[2], row[3], row[4] = 127, 0.5, 1.5, -2.5, -127
 	got := AppendValues(nil, row, tensorQ8_0)

@@ -47,7 +47,7 @@ func parse(data []byte) (*Checked, error) {
 	return Check(bytes.NewReader(data), int64(len(data)), false)
 }
 
-func TestWholeFile(t *testing.T) {
+func TestCheckReadsTheHeaderAndTensors(t *testing.T) {
 	h, err := parse(sample(nil))
 	require.NoError(t, err)
 	assert.Equal(t, &Checked{

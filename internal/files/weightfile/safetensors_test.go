@@ -25,7 +25,7 @@ func parse(b []byte) (map[string]Tensor, error) {
 const good = `{"b": {"dtype": "F16", "shape": [2, 3], "data_offsets": [4, 16]}, "__metadata__": {"format": "pt"},
 	"a": {"dtype": "F32", "shape": [], "data_offsets": [0, 4]}, "empty": {"dtype": "BF16", "shape": [0, 9], "data_offsets": [4, 4]}}   `
 
-func TestRead(t *testing.T) {
+func TestReadSafetensors(t *testing.T) {
 	got, err := parse(file(good, 16))
 	require.NoError(t, err)
 	begin := int64(8 + len(good))

@@ -199,7 +199,7 @@ func (e *Engines) Tagger() (events.Tagger, error) {
 	})
 }
 
-// large is the size in bytes of a model beside which a collection costs nothing.
+// large is the size in bytes from which loading a model ends in a collection.
 const large = 200 << 20
 
 // Open opens a recognizer until the lease of the run ends; see pool.get.

@@ -130,7 +130,8 @@ func (p *pool) load(s *slot, open func() (asr.Transcriber, error)) (value asr.Tr
 }
 
 // room frees idle recognizers, the longest idle ones first, until there is room
-// for another one, and reports whether there is. One above it must be alone.
+// for another one, and reports whether there is. A recognizer above the limit
+// must be the only one.
 func (p *pool) room(s *slot) bool {
 	if p.keep.Memory <= 0 {
 		return true

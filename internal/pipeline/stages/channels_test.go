@@ -36,7 +36,7 @@ func TestChannelsWithoutText(t *testing.T) {
 
 // The segments of all sides are ordered by time, each with its side, and their
 // work counts are added.
-func TestJoin(t *testing.T) {
+func TestSidesAreJoinedByTime(t *testing.T) {
 	side := func(uncorrected string, windows int, starts ...float64) *Transcription {
 		text := &asr.Transcript{Stats: asr.Stats{Windows: windows}}
 		for _, s := range starts {
@@ -59,7 +59,7 @@ func TestJoin(t *testing.T) {
 }
 
 // Each side is one speaker, who speaks in that side's speech.
-func TestVoices(t *testing.T) {
+func TestEachSideIsOneSpeaker(t *testing.T) {
 	side := func(channel, from, to int) Side {
 		return Side{channel, &Speech{Spans: []audio.Span{{Start: from * audio.SampleRate, End: to * audio.SampleRate}}}}
 	}

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(taskstest.Main(m)) }
 
-func TestAccounts(t *testing.T) {
+func TestAccountsAreFoundByNameAndID(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := accounts.New(d, nil, nil)
 		a, err := s.Create(t.Context(), "Zoë & co"[:4])

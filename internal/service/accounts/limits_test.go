@@ -14,7 +14,7 @@ import (
 	"github.com/otograph/otograph/internal/test/dbtest"
 )
 
-func TestLimits(t *testing.T) {
+func TestLimitsOfTiersAndOverrides(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 		s := New(d, nil, func() time.Time { return now })

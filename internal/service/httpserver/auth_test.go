@@ -64,7 +64,7 @@ func TestAPIKeyAsBearerToken(t *testing.T) {
 	assert.Equal(t, 200, w.do("GET", "/account", nil, with("Authorization", "Bearer nonsense")).status, "the API key counts")
 }
 
-func TestLogin(t *testing.T) {
+func TestLoginReturnsAToken(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.accounts.CreateUser(context.Background(), w.account.ID, "ann", "correct horse")
 	require.NoError(t, err)

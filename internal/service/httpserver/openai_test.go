@@ -401,8 +401,8 @@ func TestTranscriptionRefusals(t *testing.T) {
 	assert.Equal(t, 402, a.status)
 }
 
-// TestModels: every listed model can be retrieved and sent.
-func TestModels(t *testing.T) {
+// TestListedModelsCanBeSent: every listed model can be retrieved and sent.
+func TestListedModelsCanBeSent(t *testing.T) {
 	w := newWorld(t)
 	w.work()
 	list := w.do("GET", "/models", nil).object(t)

@@ -31,9 +31,9 @@ func (noSessions) Enter(ctx context.Context, _, _ string) (_ context.Context, le
 	return ctx, func() {}
 }
 
-// TestVendors checks the credentials, the refusals and the first and last
-// messages of other vendors' interfaces for live sound.
-func TestVendors(t *testing.T) {
+// TestLiveInterfacesOfVendors checks the credentials, the refusals and the
+// first and last messages of other vendors' interfaces for live sound.
+func TestLiveInterfacesOfVendors(t *testing.T) {
 	live := noSessions{make(chan sessions.Order, 9)}
 	w := newWorld(t, func(c *Config) { c.Live = live })
 	dial := func(path string, header http.Header, protocols ...string) (*websocket.Conn, *http.Response) {

@@ -77,7 +77,7 @@ func TestTaskFromCreationToResult(t *testing.T) {
 	})
 }
 
-func TestKeepAudio(t *testing.T) {
+func TestAudioIsKeptForATime(t *testing.T) {
 	clock := time.Now()
 	f := taskstest.New(t, dbtest.SQLite(t, db.Options{}), func(c *tasks.Config) { c.KeepAudio = time.Hour; c.Clock = func() time.Time { return clock } })
 	task := f.Add(nil)

@@ -182,9 +182,9 @@ func TestFetchErrors(t *testing.T) {
 	assert.False(t, spec.IsPermanent(err))
 }
 
-// TestURLTask fetches, retries an outage of the source, and shows size and MD5
-// once the audio is stored.
-func TestURLTask(t *testing.T) {
+// TestDownloadIsRetriedAfterAnOutage fetches, retries an outage of the source,
+// and shows size and MD5 once the audio is stored.
+func TestDownloadIsRetriedAfterAnOutage(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d, func(c *tasks.Config) {
 			c.RetryDelays = []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}

@@ -45,9 +45,9 @@ func addFile(t *testing.T, w *tar.Writer, name string, data []byte) {
 	require.NoError(t, err)
 }
 
-// TestArchive checks that the wanted files of each kind of archive have their
-// content and place.
-func TestArchive(t *testing.T) {
+// TestArchivesAreUnpacked checks that the wanted files of each kind of archive
+// have their content and place.
+func TestArchivesAreUnpacked(t *testing.T) {
 	packed := tarball(t, func(w *tar.Writer) {
 		addFile(t, w, "x/a.wav", []byte("sound"))
 		addFile(t, w, "x/.hidden.wav", []byte("junk"))

@@ -22,13 +22,13 @@ class Border:
 class SettingsTest(unittest.TestCase):
     """config/border.toml with changes."""
 
-    def test_change(self) -> None:
+    def test_changes_of_the_command_line(self) -> None:
         """A change of the command line is a TOML value or plain text; an integer is accepted for a float."""
         s = load(Border, "border", "border", ["out=x.f32", 'train=["a", "b"]', "rate=1"])
         self.assertEqual(("x.f32", ("a", "b"), 1.0), (s.out, s.train, s.rate))
         self.assertIsInstance(s.rate, float)
 
-    def test_refused(self) -> None:
+    def test_invalid_settings(self) -> None:
         """Each fault is named with its file and setting."""
         for round_name, change, says in [
             ("border", "epoch=3", "border.toml, round border: epoch is unknown"),
@@ -41,7 +41,7 @@ class SettingsTest(unittest.TestCase):
                 load(Border, "border", round_name, [change])
             self.assertEqual(says, str(e.exception))
 
-    def test_missing(self) -> None:
+    def test_missing_setting(self) -> None:
         """A setting that is in no table is reported as missing."""
         more = dataclasses.make_dataclass("More", [("depth", int)], bases=(Border,), frozen=True)
         with self.assertRaisesRegex(SettingsError, "depth is missing"):

@@ -22,7 +22,7 @@ class ConfigurationTest(unittest.TestCase):
     """The files in config/."""
 
     @unittest.skipIf(MISSING, f"Python has no {', '.join(MISSING)}: the stages cannot be imported")
-    def test_rounds(self) -> None:
+    def test_rounds_have_every_setting(self) -> None:
         """Every round of every stage has every setting, and no other."""
         for stage, module in STAGES.items():
             kind = importlib.import_module(f"...{module}", __name__).Settings
@@ -71,7 +71,7 @@ class StagesTest(unittest.TestCase):
         onnx.checker.check_model(m)
         return [i.name for i in m.graph.input]
 
-    def test_border(self) -> None:
+    def test_border_network(self) -> None:
         """32 words in two batches."""
         import numpy as np
 
@@ -93,7 +93,7 @@ class StagesTest(unittest.TestCase):
             self.assertEqual("", lines[at + 1 + told], f"{k}-grams")
             self.assertNotIn("", lines[at + 1 : at + 1 + told])
 
-    def test_recognizers(self) -> None:
+    def test_ctc_and_whisper(self) -> None:
         """demo-ctc, and demo-whisper, which is trained on its outputs."""
         from ..asr import data, vocab
         from . import tiny

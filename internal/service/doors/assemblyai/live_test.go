@@ -22,7 +22,7 @@ func open(t testing.TB, values url.Values) (*Live, doors.Settings) {
 	return l, set
 }
 
-func TestSettings(t *testing.T) {
+func TestParametersBecomeSettings(t *testing.T) {
 	_, set := open(t, url.Values{
 		"encoding": {"pcm_mulaw"}, "speech_model": {"universal-streaming-multilingual"}, "keyterms_prompt": {`["Otograph", "Flux"]`}, "language_codes": {`["EN","de"]`},
 		"min_turn_silence": {"100"}, "speaker_labels": {"True"}, "format_turns": {"true"}, "redact_pii": {"False"}, "inactivity_timeout": {"60"},

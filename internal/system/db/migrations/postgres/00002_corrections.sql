@@ -1,4 +1,5 @@
--- The changes that people made to results by hand, in order; a row never changes. The version of a task's first one is 1.
+-- The changes that people made to results by hand, in order; a row never changes. The version of a task's first change is
+-- 1.
 
 -- +goose Up
 CREATE TABLE corrections (

@@ -31,7 +31,7 @@ const (
 	nextPart    = 0.35 // or this share plus alikePart of a voice's usual distance
 	alikePart   = 0.22
 	matchMargin = 0.04 // least difference from the cosine with the next voice
-	// Of more known voices the next one is nearer, so the limit is multiplied
+	// The next voice is nearer among more known voices: the limit is multiplied
 	// by manyKnown + tenKnown · log10(their number), at least by fewKnown.
 	manyKnown = 0.93
 	tenKnown  = 0.15

@@ -67,10 +67,10 @@ const (
 )
 
 // thinLayers is the most layers of an encoder that computes few positions of
-// silence: as many as base has. Larger models were not measured with it. Sounds
-// of thinSeconds or more leave too little silence. A window's text whose mean
-// log probability is below thinLogProb is decoded again with all silence; the
-// text of a repair is not: a call would take a fifth longer
+// silence: those of Whisper base. Larger models were not measured with it.
+// Sounds of thinSeconds or more leave too little silence. A window's text whose
+// mean log probability is below thinLogProb is decoded again with all silence;
+// the text of a repair is not: a call would take a fifth longer
 // (docs/measurements/live.md).
 const (
 	thinLayers  = 6

@@ -109,7 +109,7 @@ func (s *Server) person(h handler) handler {
 	})
 }
 
-// recorded makes a change of the account and records it in the audit log, with
+// recorded changes the account and records the change in the audit log, with
 // the user or the API key. The account is the entry's subject; if e has another
 // subject, the detail names the account.
 func (s *Server) recorded(r *request, e accounts.AuditEntry, work func() error) error {

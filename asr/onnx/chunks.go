@@ -64,7 +64,9 @@ func (k *chunks) run(ctx context.Context, encoder *ort.Session, w matrix) (frame
 	in := map[string]*ort.Tensor{}
 	for _, s := range k.states {
 		n, _ := onnxfile.Elements(s.Shape)
-		if in[s.Name] = ort.NewFloat32(s.Shape, make([]float32, n)); s.Type != ort.Float32 {
+		if s.Type == ort.Float32 {
+			in[s.Name] = ort.NewFloat32(s.Shape, make([]float32, n))
+		} else {
 			in[s.Name] = ort.NewIntegers(s, make([]int, n), s.Shape...)
 		}
 	}

@@ -63,7 +63,7 @@ func (s *Server) open(h handler) handler {
 		if err == nil {
 			r.who = who
 			err = s.takeToken(r.Context(), who.Account)
-		} else if errors.As(err, new(*apiError)) {
+		} else if errors.Is(err, accounts.ErrUnauthorized) || errors.Is(err, accounts.ErrSuspended) {
 			err = nil
 		}
 		if err != nil {
@@ -92,28 +92,11 @@ func (s *Server) checkQuery(r *request) error {
 	return nil
 }
 
-func (s *Server) authenticate(r *http.Request) (principal, error) {
-	who, err := s.sender(r)
-	return who, denied(err)
-}
-
-// denied returns the response to credentials that are not accepted; other
-// errors are unchanged.
-func denied(err error) error {
-	switch {
-	case errors.Is(err, accounts.ErrUnauthorized):
-		return unauthorized()
-	case errors.Is(err, accounts.ErrSuspended):
-		return forbidden("the account is suspended")
-	}
-	return err
-}
-
-// sender returns the owner of a request's credentials, or
+// authenticate returns the owner of a request's credentials, or
 // accounts.ErrUnauthorized. If it has both headers, the API key counts. An API
 // key is also accepted as clients of other interfaces send it: as a bearer
 // token, after "Token" (Deepgram), and alone on AssemblyAI's path.
-func (s *Server) sender(r *http.Request) (principal, error) {
+func (s *Server) authenticate(r *http.Request) (principal, error) {
 	keys, bearers := r.Header.Values("X-API-Key"), r.Header.Values("Authorization")
 	if len(keys) > 1 || len(bearers) > 1 || len(keys)+len(bearers) == 0 {
 		return principal{}, accounts.ErrUnauthorized
@@ -320,13 +303,10 @@ func (s *Server) checkPassword(r *request, username, password string) (accounts.
 	user, err := s.login(r.Context(), username, password)
 	if errors.Is(err, accounts.ErrUnauthorized) {
 		s.log.Warn("login failed", "request", r.id, "user", spec.Shorten(username), "from", r.from)
-		out := unauthorized()
-		out.Message = "username or password is wrong"
-		return accounts.User{}, out
+		return accounts.User{}, &apiError{Status: http.StatusUnauthorized, Code: codeUnauthorized, Message: "username or password is wrong"}
 	}
 	if errors.Is(err, accounts.ErrSuspended) {
 		s.log.Warn("login refused", "request", r.id, "user", spec.Shorten(username), "from", r.from, "reason", "the account is suspended")
-		return accounts.User{}, forbidden("the account is suspended")
 	}
 	if err != nil {
 		return accounts.User{}, err

@@ -43,6 +43,9 @@ type apiError struct {
 	RetryAfter int
 	// openAICode replaces Code on the endpoints of OpenAI's interface.
 	openAICode string
+	// meant, if set, is the path whose interface gives the error its form, in
+	// place of the request's.
+	meant string
 	// cause is logged, never sent.
 	cause error
 }
@@ -75,10 +78,6 @@ func invalidBecause(cause error, format string, args ...any) *apiError {
 	e := invalid(format, args...)
 	e.cause = cause
 	return e
-}
-
-func unauthorized() *apiError {
-	return &apiError{Status: http.StatusUnauthorized, Code: codeUnauthorized, Message: "missing or invalid credentials: send X-API-Key or Authorization: Bearer"}
 }
 
 func forbidden(why string) *apiError {
@@ -138,6 +137,7 @@ var errorResponses = []struct {
 	{billing.ErrInsufficientBalance, http.StatusPaymentRequired, codeInsufficientBalance, "available balance insufficient: see available_balance in GET /account"},
 	{billing.ErrConcurrencyLimit, http.StatusTooManyRequests, codeConcurrencyLimit, "too many concurrent tasks: wait for tasks to finish; see concurrency_limit in GET /account"},
 	{accounts.ErrUnauthorized, http.StatusUnauthorized, codeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},
+	{accounts.ErrSuspended, http.StatusForbidden, codeForbidden, "the account is suspended"},
 	{billing.ErrNoAccount, http.StatusUnauthorized, codeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},
 	{db.ErrFull, http.StatusInsufficientStorage, codeInternal, "the service is temporarily out of storage, try again later"},
 	{blob.ErrFull, http.StatusInsufficientStorage, codeInternal, "the service is temporarily out of storage, try again later"},

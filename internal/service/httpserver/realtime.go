@@ -10,6 +10,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/doors"
 	"github.com/otograph/otograph/internal/service/doors/realtime"
 	"github.com/otograph/otograph/internal/service/openai"
@@ -34,9 +35,9 @@ func (s *Server) getRealtime(w http.ResponseWriter, r *request) error {
 	}
 	var c secretClaims
 	if s.tokens.parse(secret, &c, secretAudience, maxSecret) != nil {
-		return unauthorized()
+		return accounts.ErrUnauthorized
 	}
-	if err := denied(s.cfg.Accounts.Permit(r.Context(), c.Account, c.Key)); err != nil { // a secret ends with its key and its account
+	if err := s.cfg.Accounts.Permit(r.Context(), c.Account, c.Key); err != nil { // a secret ends with its key and its account
 		return err
 	}
 	r.who = principal{Account: c.Account, KeyID: c.Key}

@@ -417,7 +417,7 @@ func (s *Server) answer(route string, h handler) http.Handler {
 				s.log.Error("answer broke off", "request", r.id, "error", failure.Error())
 				panic(http.ErrAbortHandler)
 			}
-			s.writeError(rec, failure, cmp.Or(s.meant(hr.URL.Path), hr.URL.Path))
+			s.writeError(rec, failure, cmp.Or(failure.meant, hr.URL.Path))
 		}
 		took := time.Since(start)
 		s.cfg.Metrics.Request(route, hr.Method, rec.status, took)

@@ -11,7 +11,9 @@ import (
 // noSuchPath refuses a path that is no endpoint, and proposes an endpoint.
 func (s *Server) noSuchPath(_ http.ResponseWriter, r *request) error {
 	if meant := s.meant(r.URL.Path); meant != "" {
-		return notFound("unknown path; did you mean " + meant + "?")
+		out := notFound("unknown path; did you mean " + meant + "?")
+		out.meant = meant
+		return out
 	}
 	first, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, s.cfg.BasePath+"/"), "/")
 	switch {

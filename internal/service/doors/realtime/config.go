@@ -89,20 +89,17 @@ func (c *config) update(session json.RawMessage, models Models) error {
 				Detection     json.RawMessage `json:"turn_detection"`
 			} `json:"input"`
 		} `json:"audio"`
-		Include  *[]string `json:"include"`
-		Otograph *Terms    `json:"otograph"`
+		Include           *[]string       `json:"include"`
+		Otograph          *Terms          `json:"otograph"`
+		BetaFormat        json.RawMessage `json:"input_audio_format"`
+		BetaTranscription json.RawMessage `json:"input_audio_transcription"`
+		BetaDetection     json.RawMessage `json:"turn_detection"`
 	}
-	var beta map[string]any
-	if json.Unmarshal(session, &s) != nil || json.Unmarshal(session, &beta) != nil {
+	if json.Unmarshal(session, &s) != nil {
 		return wrongValue("session", "session: must be an object as OpenAI's interface describes it")
 	}
 	if s.Type != "" && s.Type != "transcription" {
 		return wrongValue("session.type", "session.type: conversations are not served, only transcription")
-	}
-	for _, name := range []string{"input_audio_format", "input_audio_transcription", "turn_detection"} {
-		if _, ok := beta[name]; ok { // ignored, it would leave a wrong format or language
-			return wrongValue("session."+name, "session.%s: is of the beta interface: use session.audio.input.%s", name, strings.TrimPrefix(name, "input_audio_"))
-		}
 	}
 	in := s.Audio.Input
 	if in.Noise != nil {
@@ -112,12 +109,19 @@ func (c *config) update(session json.RawMessage, models Models) error {
 		c.detects, c.detection = true, nil
 	}
 	for _, field := range []struct {
-		name string
-		data json.RawMessage
-		into any
-	}{{"format", in.Format, &c.format}, {"transcription", in.Transcription, &c.transcription}, {"turn_detection", in.Detection, &c.detection}} {
+		name, betaName string
+		data, beta     json.RawMessage
+		into           any
+	}{
+		{"format", "input_audio_format", in.Format, s.BetaFormat, &c.format},
+		{"transcription", "input_audio_transcription", in.Transcription, s.BetaTranscription, &c.transcription},
+		{"turn_detection", "turn_detection", in.Detection, s.BetaDetection, &c.detection},
+	} {
+		param := "session.audio.input." + field.name
+		if field.beta != nil { // ignored, it would leave a wrong format or language
+			return wrongValue("session."+field.betaName, "session.%s: is of the beta interface: use %s", field.betaName, param)
+		}
 		if field.data != nil && json.Unmarshal(field.data, field.into) != nil {
-			param := "session.audio.input." + field.name
 			return wrongValue(param, "%s: has a value of another type than OpenAI's interface describes", param)
 		}
 	}

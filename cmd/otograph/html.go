@@ -111,10 +111,8 @@ func (r *sampleReader) Read(p []byte) (int, error) {
 	if len(samples) == 0 {
 		return 0, io.EOF
 	}
-	for i, s := range samples {
-		binary.LittleEndian.PutUint32(p[4*i:], math.Float32bits(s))
-	}
+	n, err := binary.Encode(p, binary.LittleEndian, samples)
 	r.next += len(samples)
 	r.written += len(samples)
-	return 4 * len(samples), nil
+	return n, err
 }

@@ -3,7 +3,6 @@ package wordtimes
 import (
 	_ "embed" // the network's weights
 	"encoding/binary"
-	"math"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -64,9 +63,7 @@ type BorderNet struct {
 // Borders returns the network.
 var Borders = sync.OnceValue(func() *BorderNet {
 	all := make([]float32, len(weights)/4)
-	for i := range all {
-		all[i] = math.Float32frombits(binary.LittleEndian.Uint32(weights[4*i:]))
-	}
+	_, _ = binary.Decode(weights, binary.LittleEndian, all)
 	take := func(n int) []float32 {
 		part := all[:n:n]
 		all = all[n:]

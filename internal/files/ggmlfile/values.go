@@ -61,9 +61,7 @@ func AppendValues(b []byte, row []float32, tensor int) []byte {
 			b = binary.LittleEndian.AppendUint16(b, Half(v))
 		}
 	default:
-		for _, v := range row {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-		}
+		b, _ = binary.Append(b, binary.LittleEndian, row)
 	}
 	return b
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -237,10 +236,8 @@ func (c *onlyCopy) Scan(src any) error {
 func packVectors(vectors [][]float32) []byte {
 	flat := slices.Concat(vectors...)
 	defer clear(flat)
-	out := make([]byte, 0, 4*len(flat)) // never reallocated, so that the caller can clear it
-	for _, w := range flat {
-		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(w))
-	}
+	out := make([]byte, 4*len(flat)) // not appended to, so that the caller can clear it
+	_, _ = binary.Encode(out, binary.LittleEndian, flat)
 	return out
 }
 
@@ -251,9 +248,7 @@ func unpackVectors(data []byte, dimension int) ([][]float32, error) {
 	vectors := make([][]float32, 0, len(data)/(4*dimension))
 	for part := range slices.Chunk(data, 4*dimension) {
 		x := make([]float32, dimension)
-		for i := range x {
-			x[i] = math.Float32frombits(binary.LittleEndian.Uint32(part[4*i:]))
-		}
+		_, _ = binary.Decode(part, binary.LittleEndian, x)
 		vectors = append(vectors, x)
 	}
 	return vectors, nil

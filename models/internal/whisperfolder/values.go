@@ -79,11 +79,7 @@ type format struct {
 }
 
 var formats = map[weightfile.Type]format{
-	weightfile.F32: {4, func(into []float32, raw []byte) {
-		for i := range into {
-			into[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-		}
-	}},
+	weightfile.F32: {4, func(into []float32, raw []byte) { _, _ = binary.Decode(raw, binary.LittleEndian, into) }},
 	weightfile.F16: {2, func(into []float32, raw []byte) {
 		for i := range into {
 			into[i] = onnxfile.Half(binary.LittleEndian.Uint16(raw[2*i:]))

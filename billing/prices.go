@@ -45,9 +45,9 @@ const maxPrice = 1_000_000 * Unit
 
 const priceColumns = "SELECT id, standard, zh_lite, diarize, audio_events, live, batch_discount, valid_from, created_at FROM prices "
 
-func scanPrices(row *sql.Row) (Prices, error) {
-	var p Prices
-	return p, row.Scan(&p.ID, &p.Standard, &p.Optimized, &p.Diarize, &p.AudioEvents, &p.Live, &p.BatchDiscount, db.ScanTime(&p.ValidFrom), db.ScanTime(&p.UpdatedAt))
+func scanPrices(row *sql.Row) (p Prices, err error) {
+	err = row.Scan(&p.ID, &p.Standard, &p.Optimized, &p.Diarize, &p.AudioEvents, &p.Live, &p.BatchDiscount, db.ScanTime(&p.ValidFrom), db.ScanTime(&p.UpdatedAt))
+	return p, err
 }
 
 // Prices returns the prices that are valid now.

@@ -23,9 +23,9 @@ type Account struct {
 }
 
 // Account returns the account of the API key.
-func (c *Client) Account(ctx context.Context) (Account, error) {
-	var a Account
-	return a, c.call(ctx, http.MethodGet, "/account", nil, &a)
+func (c *Client) Account(ctx context.Context) (a Account, err error) {
+	err = c.call(ctx, http.MethodGet, "/account", nil, &a)
+	return a, err
 }
 
 // Pricing is the table of prices per hour, in the currency of the service.
@@ -40,9 +40,9 @@ type Pricing struct {
 }
 
 // Pricing returns the prices; it needs no API key.
-func (c *Client) Pricing(ctx context.Context) (Pricing, error) {
-	var p Pricing
-	return p, c.call(ctx, http.MethodGet, "/pricing", nil, &p)
+func (c *Client) Pricing(ctx context.Context) (p Pricing, err error) {
+	err = c.call(ctx, http.MethodGet, "/pricing", nil, &p)
+	return p, err
 }
 
 // Transaction is a ledger entry. Amounts are decimals with four digits.
@@ -101,9 +101,9 @@ type NewVoice struct {
 }
 
 // AddVoice registers a voice, which tasks with Options.Voices name.
-func (c *Client) AddVoice(ctx context.Context, v NewVoice) (Voice, error) {
-	var stored Voice
-	return stored, c.call(ctx, http.MethodPost, "/voices", v, &stored)
+func (c *Client) AddVoice(ctx context.Context, v NewVoice) (stored Voice, err error) {
+	err = c.call(ctx, http.MethodPost, "/voices", v, &stored)
+	return stored, err
 }
 
 // Voices returns the account's registered voices, by name.

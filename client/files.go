@@ -79,16 +79,17 @@ func (c *Client) Corrections(ctx context.Context, id string) ([]Correction, erro
 	var list struct {
 		Corrections []Correction `json:"corrections"`
 	}
-	return list.Corrections, c.call(ctx, http.MethodGet, taskPath(id, "corrections"), nil, &list)
+	err := c.call(ctx, http.MethodGet, taskPath(id, "corrections"), nil, &list)
+	return list.Corrections, err
 }
 
 // Correct adds a correction to a task and returns it. version is the version of
 // the last correction that it is based on. If others have been made since, the
 // error is an *Error with the status 409.
-func (c *Client) Correct(ctx context.Context, id string, change Correction, version int64) (Correction, error) {
+func (c *Client) Correct(ctx context.Context, id string, change Correction, version int64) (made Correction, err error) {
 	change.Version, change.Author, change.MadeAt = version, "", time.Time{}
-	var made Correction
-	return made, c.call(ctx, http.MethodPost, taskPath(id, "corrections"), change, &made)
+	err = c.call(ctx, http.MethodPost, taskPath(id, "corrections"), change, &made)
+	return made, err
 }
 
 func taskPath(id, part string) string { return "/tasks/" + url.PathEscape(id) + "/" + part }

@@ -73,19 +73,18 @@ func (s Submission) header() http.Header {
 }
 
 // Submit creates a task for the audio at a public URL.
-func (c *Client) Submit(ctx context.Context, audioURL string, s Submission) (Task, error) {
+func (c *Client) Submit(ctx context.Context, audioURL string, s Submission) (t Task, err error) {
 	in := struct {
 		URL string `json:"audio_url,omitempty"`
 		Submission
 	}{audioURL, s}
-	var t Task
-	return t, c.callWith(ctx, http.MethodPost, "/tasks", s.header(), in, &t)
+	err = c.callWith(ctx, http.MethodPost, "/tasks", s.header(), in, &t)
+	return t, err
 }
 
 // Upload creates a task for a recording, which is sent as it is read: at most
 // 200 MB in Base64. A refused upload is retried only if audio is an io.Seeker.
-func (c *Client) Upload(ctx context.Context, audio io.Reader, s Submission) (Task, error) {
-	var t Task
+func (c *Client) Upload(ctx context.Context, audio io.Reader, s Submission) (t Task, err error) {
 	if s.Filename == "" {
 		return t, errors.New("client: Submission.Filename: an upload needs a file name with its extension")
 	}
@@ -112,7 +111,8 @@ func (c *Client) Upload(ctx context.Context, audio io.Reader, s Submission) (Tas
 	if !seekable {
 		sender.Retries = 0
 	}
-	return t, sender.send(ctx, http.MethodPost, "/tasks", s.header(), body, &t)
+	err = sender.send(ctx, http.MethodPost, "/tasks", s.header(), body, &t)
+	return t, err
 }
 
 // BatchItem is the result for one URL of a batch: a Task or an error.
@@ -142,9 +142,9 @@ func (c *Client) SubmitBatch(ctx context.Context, audioURLs, filenames []string,
 }
 
 // Task returns the task with an id.
-func (c *Client) Task(ctx context.Context, id string) (Task, error) {
-	var t Task
-	return t, c.call(ctx, http.MethodGet, "/tasks/"+url.PathEscape(id), nil, &t)
+func (c *Client) Task(ctx context.Context, id string) (t Task, err error) {
+	err = c.call(ctx, http.MethodGet, "/tasks/"+url.PathEscape(id), nil, &t)
+	return t, err
 }
 
 // Tasks returns a page of the account's tasks, newest first, and the total

@@ -125,11 +125,11 @@ func stretchesOf(ref, hyp, excluded [][]span, skipOverlap bool) (stretches []str
 	}
 	slices.Sort(borders)
 	borders = slices.Compact(borders)
-	refAt, hypAt, excludedAt := newSweep(ref), newSweep(hyp), newSweep(excluded)
+	refAt, hypAt, excludedAt := speaking(ref), speaking(hyp), speaking(excluded)
 	for i := 1; i < len(borders); i++ {
 		middle, seconds := (borders[i-1]+borders[i])/2, borders[i]-borders[i-1]
-		r, h := refAt.speaking(middle), hypAt.speaking(middle)
-		if len(excludedAt.speaking(middle)) > 0 || skipOverlap && len(r) > 1 || len(r)+len(h) == 0 {
+		r, h := refAt(middle), hypAt(middle)
+		if len(excludedAt(middle)) > 0 || skipOverlap && len(r) > 1 || len(r)+len(h) == 0 {
 			continue
 		}
 		stretches = append(stretches, stretch{seconds, r, h})
@@ -221,24 +221,21 @@ func bySpeaker(turns []SpeakerTurn) (spans [][]span, names []string) {
 	return spans, names
 }
 
-// sweep finds the active speakers at increasing times.
-type sweep struct {
-	spans [][]span
-	at    []int
-}
-
-func newSweep(spans [][]span) *sweep { return &sweep{spans, make([]int, len(spans))} }
-
-func (s *sweep) speaking(time float64) (who []int) {
-	for i, spans := range s.spans {
-		for s.at[i] < len(spans) && spans[s.at[i]][1] <= time {
-			s.at[i]++
+// speaking returns a function that finds the active speakers at increasing
+// times.
+func speaking(spans [][]span) func(time float64) (who []int) {
+	rest := slices.Clone(spans)
+	return func(time float64) (who []int) {
+		for i := range rest {
+			for len(rest[i]) > 0 && rest[i][0][1] <= time {
+				rest[i] = rest[i][1:]
+			}
+			if len(rest[i]) > 0 && rest[i][0][0] <= time {
+				who = append(who, i)
+			}
 		}
-		if s.at[i] < len(spans) && spans[s.at[i]][0] <= time {
-			who = append(who, i)
-		}
+		return who
 	}
-	return who
 }
 
 // unevaluated returns the periods before the end of any turn that are not in

@@ -31,14 +31,6 @@ func (s *Service) openLive() (*sessions.Sessions, error) {
 	}), nil
 }
 
-// live returns the part that keeps the live sessions, nil without any.
-func (s *Service) live() (runner, error) {
-	if s.sessions == nil {
-		return nil, nil
-	}
-	return s.sessions, nil
-}
-
 // hostLive runs Live.Host in a process of the service until ctx is done.
 func hostLive(ctx context.Context, c Config, s *state.State) error {
 	_ = os.Remove(c.Live.Socket) // of a process that died

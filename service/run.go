@@ -28,13 +28,19 @@ import (
 // runs tasks with Config's Engine and Workers. Call it once.
 func (s *Service) Run(ctx context.Context) error {
 	var parts []runner
-	for _, part := range []func() (runner, error){s.notifier, s.maintainer, s.fetcher, s.supervisor, s.worker, s.live, s.wyoming} {
+	for _, part := range []func() (runner, error){s.notifier, s.maintainer, s.fetcher, s.supervisor, s.worker} {
 		p, err := part()
 		if err != nil {
 			return err // nothing runs yet
 		}
 		if p != nil {
 			parts = append(parts, p)
+		}
+	}
+	if s.sessions != nil {
+		parts = append(parts, s.sessions)
+		if s.config.Live.Wyoming != nil {
+			parts = append(parts, wyomingServer{s})
 		}
 	}
 	g, running := errgroup.WithContext(ctx)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/otograph/otograph/internal/service/fairuse"
 	"github.com/otograph/otograph/internal/service/httpserver"
@@ -83,26 +84,22 @@ const (
 // concurrent use: callers share the result of the last second.
 type readiness struct {
 	checks map[string]func(context.Context) error
-	turn   chan struct{} // holds one value while no check runs
+	turn   *semaphore.Weighted // of the one check that runs
 	at     time.Time
 	err    error
 }
 
 func newReadiness(checks map[string]func(context.Context) error) *readiness {
-	r := &readiness{checks: checks, turn: make(chan struct{}, 1)}
-	r.turn <- struct{}{}
-	return r
+	return &readiness{checks: checks, turn: semaphore.NewWeighted(1)}
 }
 
 // check returns nil if every check passed within readyLimit, otherwise an error
 // that names the failed checks.
 func (r *readiness) check(ctx context.Context) error {
-	select {
-	case <-r.turn:
-		defer func() { r.turn <- struct{}{} }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := r.turn.Acquire(ctx, 1); err != nil {
+		return err
 	}
+	defer r.turn.Release(1)
 	if !r.at.IsZero() && time.Since(r.at) < readyAge {
 		return r.err
 	}

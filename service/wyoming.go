@@ -16,14 +16,7 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// wyoming returns the part that serves the Wyoming protocol, nil without it.
-func (s *Service) wyoming() (runner, error) {
-	if s.sessions == nil || s.config.Live.Wyoming == nil {
-		return nil, nil
-	}
-	return wyomingServer{s}, nil
-}
-
+// wyomingServer serves the Wyoming protocol.
 type wyomingServer struct{ *Service }
 
 // Run implements runner. One account owns all sessions, because clients have no

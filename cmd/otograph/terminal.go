@@ -108,15 +108,8 @@ func (j jsonWriter) Write(p []byte) (int, error) {
 // marks that reorder, annotate or hide text. It excludes marks that scripts
 // need (joiners, left-to-right and right-to-left marks).
 func obeyed(r rune) bool {
-	switch {
-	case unicode.IsControl(r):
-		return true
-	case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069': // embeddings, overrides, isolates
-		return true
-	case r == '\u2028', r == '\u2029': // line and paragraph separators
-		return true
-	case r >= '\ufff9' && r <= '\ufffb', r >= 0xe0000 && r <= 0xe007f: // annotations, tags
-		return true
-	}
-	return false
+	return unicode.IsControl(r) ||
+		r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || // embeddings, overrides, isolates
+		r == '\u2028' || r == '\u2029' || // line and paragraph separators
+		r >= '\ufff9' && r <= '\ufffb' || r >= 0xe0000 && r <= 0xe007f // annotations, tags
 }

@@ -1,6 +1,7 @@
 package audio
 
 import (
+	"cmp"
 	"os"
 	"time"
 
@@ -27,23 +28,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	pick := func(v *int64, d int64) {
-		switch {
-		case *v == 0:
-			*v = d
-		case *v < 0:
-			*v = -1
-		}
-	}
+	pick := func(v *int64, d int64) { *v = max(cmp.Or(*v, d), -1) }
 	pick(&o.MinBytes, spec.MinAudioBytes)
 	pick(&o.MaxBytes, spec.MaxAudioBytes)
-	if o.MaxSeconds == 0 {
-		o.MaxSeconds = spec.MaxAudioSeconds
-	}
+	o.MaxSeconds = cmp.Or(o.MaxSeconds, spec.MaxAudioSeconds)
 	pick((*int64)(&o.MaxDecodeTime), int64(defaultMaxDecodeTime))
-	if o.TempDir == "" {
-		o.TempDir = os.TempDir()
-	}
+	o.TempDir = cmp.Or(o.TempDir, os.TempDir())
 	return o
 }
 

@@ -1,6 +1,7 @@
 package audio
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,10 +13,7 @@ import (
 
 // unnamedFile creates a file that the system deletes when it is closed.
 func unnamedFile(dir string) (*os.File, error) {
-	if dir == "" {
-		dir = os.TempDir()
-	}
-	name := filepath.Join(dir, fmt.Sprintf("otograph-%016x", rand.Uint64()))
+	name := filepath.Join(cmp.Or(dir, os.TempDir()), fmt.Sprintf("otograph-%016x", rand.Uint64()))
 	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|windows.FILE_FLAG_DELETE_ON_CLOSE, 0o600)
 }
 

@@ -1,6 +1,7 @@
 package diarize
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -134,21 +135,13 @@ func (o ClusterOptions) validate(overlaps bool) error {
 
 // filled replaces zeros that mean "default".
 func (o ClusterOptions) filled() ClusterOptions {
-	if o.MinSpeakers == 0 {
-		o.MinSpeakers = defaultMinSpeakers
-	}
-	if o.MaxSpeakers == 0 {
-		o.MaxSpeakers = max(defaultMaxSpeakers, o.MinSpeakers)
-	}
+	o.MinSpeakers = cmp.Or(o.MinSpeakers, defaultMinSpeakers)
+	o.MaxSpeakers = cmp.Or(o.MaxSpeakers, max(defaultMaxSpeakers, o.MinSpeakers))
 	if o.SameSpeakerCosine == 0 {
 		o.SameSpeakerCosine, o.unstated = DefaultSameSpeaker, true
 	}
-	if o.ExactWindows == 0 {
-		o.ExactWindows = defaultExactWindows
-	}
-	if o.Threads == 0 {
-		o.Threads = 1
-	}
+	o.ExactWindows = cmp.Or(o.ExactWindows, defaultExactWindows)
+	o.Threads = cmp.Or(o.Threads, 1)
 	return o
 }
 

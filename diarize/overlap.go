@@ -218,15 +218,11 @@ func (b *board) add(s audio.Span, who uint64) {
 func (b *board) end() {
 	last := uint64(0)
 	for i := range b.steps {
-		if b.steps[i].who == 0 {
-			b.steps[i].who = last
-		}
+		b.steps[i].who = cmp.Or(b.steps[i].who, last)
 		last = lowest(b.steps[i].who)
 	}
 	for i := len(b.steps) - 1; i >= 0; i-- {
-		if b.steps[i].who == 0 {
-			b.steps[i].who = last
-		}
+		b.steps[i].who = cmp.Or(b.steps[i].who, last)
 		last = lowest(b.steps[i].who)
 	}
 	for speaker := range b.count {

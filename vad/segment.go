@@ -1,6 +1,7 @@
 package vad
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/otograph/otograph/audio"
@@ -41,10 +42,7 @@ func stretches(probs []float32, samples int, opt Options) []Segment {
 }
 
 func newCutter(opt Options) *cutter {
-	minPause := opt.MinSilenceAtMax
-	if minPause == 0 {
-		minPause = silenceAtMax
-	}
+	minPause := cmp.Or(opt.MinSilenceAtMax, silenceAtMax)
 	longest := math.Inf(1)
 	if opt.MaxSpeech > 0 {
 		longest = toSamples(opt.MaxSpeech) - Window - 2*toSamples(opt.SpeechPad)

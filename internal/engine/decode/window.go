@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -50,10 +51,7 @@ const quietReach = 5.0
 
 func (o PackOptions) withDefaults() PackOptions {
 	def := func(v *float64, d float64) {
-		if *v == 0 {
-			*v = d
-		}
-		*v = max(*v, 0)
+		*v = max(cmp.Or(*v, d), 0)
 	}
 	def(&o.Max, 30)
 	def(&o.MaxGap, 0.5)

@@ -2,6 +2,7 @@ package whispernet
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -37,12 +38,7 @@ type File struct {
 // fs.ErrNotExist and the like if it cannot be read.
 func OpenFile(m *models.Model) (*File, error) {
 	main := m.Main()
-	f := &File{Name: main.Name}
-	for _, name := range []string{m.Name, main.Path, "model in memory"} {
-		if f.Name == "" {
-			f.Name = name
-		}
-	}
+	f := &File{Name: cmp.Or(main.Name, m.Name, main.Path, "model in memory")}
 	if err := f.open(m, main); err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("whisper: %s (standard recognizer): %w", f.Name, err)

@@ -88,9 +88,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	cfg.HeaderTimeout, cfg.IdleTimeout = cmp.Or(cfg.HeaderTimeout, 30*time.Second), cmp.Or(cfg.IdleTimeout, time.Minute)
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, "otograph")
-	if cfg.Resolver == nil {
-		cfg.Resolver = net.DefaultResolver
-	}
+	cfg.Resolver = cmp.Or[Resolver](cfg.Resolver, net.DefaultResolver)
 	c := &Client{cfg: cfg, allow: allow, deny: deny}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)

@@ -38,8 +38,11 @@ func badField(name, format string, args ...any) *Error {
 // Untranscribed refuses the file of a form whose task failed for a reason.
 func Untranscribed(reason string) *Error {
 	e := badField("file", "the audio could not be transcribed: %s", reason)
-	if strings.HasPrefix(reason, tasks.ReferencesField+":") {
+	switch {
+	case strings.HasPrefix(reason, tasks.ReferencesField+":"):
 		e.Message, e.Param = reason, tasks.ReferencesField
+	case strings.Contains(reason, ": language"): // which the recognizer does not know
+		e.Message, e.Param = "language: "+reason, "language"
 	}
 	e.Code = "invalid_value"
 	return e

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,10 +23,10 @@ func withReferences(path string, items []Item) ([]Item, error) {
 		return nil, err
 	}
 	items = slices.Clone(items)
-	found := 0
+	found, missing := 0, error(nil)
 	for i := range items {
 		res, marks, err := references(items[i])
-		if errors.Is(err, fs.ErrNotExist) || err == nil && len(res.Segments)+len(res.DiarizeSegments) == 0 {
+		if missing = cmp.Or(missing, err); errors.Is(err, fs.ErrNotExist) || err == nil && len(res.Segments)+len(res.DiarizeSegments) == 0 {
 			continue
 		}
 		if err != nil {
@@ -36,7 +37,7 @@ func withReferences(path string, items []Item) ([]Item, error) {
 		found++
 	}
 	if found == 0 {
-		return nil, fmt.Errorf("%s: expected references of the recordings, such as %s, found none", path, items[0].Name)
+		return nil, fmt.Errorf("%s: expected references of the recordings, such as %s, found none (%v)", path, items[0].Name, missing)
 	}
 	return items, nil
 }

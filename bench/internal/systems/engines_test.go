@@ -216,6 +216,11 @@ func TestFiles(t *testing.T) {
 			require.ErrorIs(t, err, noHypothesis{}, path)
 		}
 	}
+	f, err := Files(filepath.Dir(put("praat/a.TextGrid", "File type")), items)
+	require.NoError(t, err)
+	_, _, err = f.Transcribe(t.Context(), datasets.Item{Name: "a.wav"})
+	require.ErrorIs(t, err, noHypothesis{})
+	require.ErrorContains(t, err, "a.TextGrid is not read, expected one of .json")
 	shared := put("all.rttm", "SPEAKER a 1 0 1 <NA> <NA> ann <NA> <NA>\n\nSPEAKER 1.1_Lesson_name 1 0 1 <NA> <NA> bob <NA> <NA>\n")
 	words := put("words.ctm", "1.1_Lesson_name 1 0 1 one\na 1 0 1 two\n")
 	titled := filepath.Dir(put("titled/1.1 Lesson name.txt", "one\n"))

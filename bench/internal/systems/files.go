@@ -194,8 +194,13 @@ func (f *files) fromFolder(item datasets.Item) (res *otograph.Result, marks Mark
 			res.DiarizeSegments, res.NumSpeakers, res.Ran.Diarize = found.DiarizeSegments, found.NumSpeakers, found.Ran.Diarize
 		}
 	}
-	if res == nil {
-		return nil, marks, noHypothesis{}
+	if res != nil {
+		return res, marks, nil
 	}
-	return res, marks, nil
+	for _, ending := range strings.Fields(".TextGrid .eaf .tsv .csv .lrc .ass .sbv .xml .html .docx") {
+		if _, err := os.Stat(base + ending); err == nil {
+			return nil, marks, fmt.Errorf("%w: %s is not read, expected one of %s", noHypothesis{}, base+ending, strings.Join(extensions, " "))
+		}
+	}
+	return nil, marks, noHypothesis{}
 }

@@ -16,7 +16,7 @@ import (
 
 // document is a JSON transcript with the keys of all supported programs:
 // OpenAI's interface, faster-whisper, WhisperX, whisper.cpp, sherpa-onnx,
-// NeMo's manifests, the Open ASR Leaderboard, SegLST and Otograph.
+// NeMo's manifests, the Open ASR Leaderboard, SegLST, AssemblyAI and Otograph.
 type document struct {
 	Text          *string                   `json:"text"`
 	PredText      *string                   `json:"pred_text"` // NeMo, leaderboard; text is then the reference
@@ -26,6 +26,7 @@ type document struct {
 	Time          float64                   `json:"time"`
 	Language      string                    `json:"language"`
 	Lang          string                    `json:"lang"`
+	LanguageCode  string                    `json:"language_code"`
 	Segments      []segment                 `json:"segments"`
 	Words         json.RawMessage           `json:"words"`
 	Turns         []otograph.Turn           `json:"diarize_segments"`
@@ -37,6 +38,8 @@ type document struct {
 	Tokens     []string        `json:"tokens"`
 	Timestamps json.RawMessage `json:"timestamps"`
 	Error      json.RawMessage `json:"error"`
+	AudioURL   *string         `json:"audio_url"`  // AssemblyAI, whose times are milliseconds
+	Utterances []segment       `json:"utterances"` // AssemblyAI, if it told the speakers apart
 
 	Session string   `json:"session_id"`
 	Speaker string   `json:"speaker"`
@@ -165,14 +168,14 @@ func span(start, end float64) (from, to float64) {
 }
 
 func (d document) result() (*otograph.Result, error) {
-	res := &otograph.Result{AudioDuration: max(d.Duration, 0), Language: cmp.Or(d.Language, d.Lang+d.Result.Language)}
+	res := &otograph.Result{AudioDuration: max(d.Duration, 0), Language: cmp.Or(d.Language, d.Lang, d.LanguageCode, d.Result.Language)}
 	for _, t := range d.Turns {
 		start, end := span(t.Start, t.End)
 		res.DiarizeSegments = append(res.DiarizeSegments, otograph.Turn{Start: start, End: end, Speaker: t.Speaker})
 	}
-	for _, s := range d.Segments {
-		g := otograph.Segment{Text: strings.TrimSpace(s.Text), Speaker: s.Speaker, Words: timed(s.Words)}
-		g.Start, g.End = span(s.Start, s.End)
+	for _, s := range slices.Concat(d.Segments, d.Utterances) {
+		g := otograph.Segment{Text: strings.TrimSpace(s.Text), Speaker: s.Speaker, Words: d.timed(s.Words)}
+		g.Start, g.End = span(s.Start/d.unit(), s.End/d.unit())
 		res.Segments = append(res.Segments, g)
 	}
 	for _, s := range d.Transcription {
@@ -202,12 +205,20 @@ func (d document) result() (*otograph.Result, error) {
 	return finish(res), nil
 }
 
-func timed(words []jsonWord) (out []otograph.Word) {
+// unit returns the times of words and segments for a second.
+func (d document) unit() float64 {
+	if d.AudioURL != nil {
+		return 1000
+	}
+	return 1
+}
+
+func (d document) timed(words []jsonWord) (out []otograph.Word) {
 	for _, w := range words {
 		if w.Start == nil || w.End == nil {
 			continue
 		}
-		start, end := span(*w.Start, *w.End)
+		start, end := span(*w.Start/d.unit(), *w.End/d.unit())
 		out = append(out, otograph.Word{Word: cmp.Or(w.Word, w.Text), Start: start, End: end, Probability: w.Probability})
 	}
 	return out
@@ -218,7 +229,7 @@ func timed(words []jsonWord) (out []otograph.Word) {
 func (d document) looseWords() []otograph.Word {
 	var words []jsonWord
 	if json.Unmarshal(d.Words, &words) == nil && len(words) > 0 {
-		return timed(words)
+		return d.timed(words)
 	}
 	var starts []float64
 	if json.Unmarshal(d.Timestamps, &starts) != nil || len(starts) != len(d.Tokens) {

@@ -97,11 +97,7 @@ func finish(res *otograph.Result) *otograph.Result {
 		speakers[t.Speaker] = true
 	}
 	res.NumSpeakers, res.Ran.Diarize = len(speakers), len(speakers) > 0
-	if code, ok := spec.NormalizeLanguage(res.Language); ok {
-		res.Language = code
-	} else {
-		res.Language = ""
-	}
+	res.Language, _ = spec.NormalizeLanguage(res.Language)
 	return res
 }
 

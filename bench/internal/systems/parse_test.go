@@ -47,6 +47,7 @@ var outputs = map[string]struct {
 	"STM":                 {"a 1 ann 0.0 1.5 <o,f0> hello there\na 1 ben 1.5 2.0 yes\nb 1 ann 0 1 no\n", "hello there / yes", 0, 2, ""},
 	"RTTM":                {"SPEAKER a 1 0.0 1.5 <NA> <NA> ann <NA> <NA>\nSPEAKER a 1 1.5 1 <NA> <NA> ben <NA> <NA>\n", "", 0, 2, ""},
 	"Otograph":            {`{"language":"en","segments":[{"id":0,"start":0,"end":1,"text":"Hello","speaker":"SPEAKER_0","words":[{"word":"Hello","start":0,"end":1,"probability":1}]}],"num_speakers":1,"diarize_segments":[{"start":0,"end":1.5,"speaker":"SPEAKER_0"}]}`, "Hello", 1, 1, "en"},
+	"AssemblyAI":          {`{"audio_url":"a","language_code":"en_us","text":"Hello there. Yes.","words":[{"text":"Hello","start":250,"end":650,"confidence":1}],"audio_duration":3,"utterances":[{"start":250,"end":1200,"text":"Hello there.","speaker":"A","words":[{"text":"Hello","start":250,"end":650,"confidence":1},{"text":"there.","start":700,"end":1200,"confidence":1}]},{"start":2000,"end":2500,"text":"Yes.","speaker":"B"}]}`, "Hello there. / Yes.", 2, 2, "en"},
 	"UTF-16":              {"\xff\xfeH\x00i\x00", "Hi", 0, 0, ""},
 }
 
@@ -61,6 +62,9 @@ func TestParse(t *testing.T) {
 				words += len(s.Words)
 			}
 			assert.Equal(t, c.words, words)
+			if name == "AssemblyAI" {
+				assert.Equal(t, []float64{1.2, 2.5}, []float64{res.Segments[0].Words[1].End, res.Segments[1].End}, "its times are milliseconds")
+			}
 			assert.Equal(t, c.speakers, res.NumSpeakers)
 			assert.Equal(t, c.speakers > 0, res.Ran.Diarize)
 			assert.Equal(t, name != "RTTM", res.Ran.ASR, "turns alone are not a transcript")

@@ -22,7 +22,7 @@ import (
 type alignCmd struct {
 	Audio    string `arg:"" help:"Recording of any format, or - for standard input."`
 	Text     string `arg:"" help:"Text of the recording: a text file, - for standard input, or subtitles (SRT, WebVTT) to retime."`
-	Format   string `short:"f" enum:"json,srt,vtt,textgrid" default:"json" help:"json (words with their times, what is missing, a score), srt, vtt or textgrid (Praat)."`
+	Format   string `short:"f" enum:"auto,json,srt,vtt,textgrid" default:"auto" help:"auto (by the ending of -o, else json), json (words with their times, what is missing, a score), srt, vtt or textgrid (Praat)."`
 	Output   string `short:"o" placeholder:"FILE" help:"Output file; default: standard output."`
 	Language string `short:"l" placeholder:"CODE" help:"Language of the speech (en, zh, deu); detected when not set."`
 	Quiet    bool   `short:"q" help:"No progress bar, no notices."`
@@ -44,6 +44,9 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 	}
 	if c.Audio == "-" && c.Text == "-" {
 		return &usageError{errOnce}
+	}
+	if c.Format, err = formatOf(c.Format, c.Output, "json srt vtt textgrid"); err != nil {
+		return err
 	}
 	if c.Output != "" {
 		if err := checkDistinct([]string{c.Output}, append(c.modelFiles(), c.Audio, c.Text)); err != nil {

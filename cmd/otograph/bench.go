@@ -58,14 +58,10 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	if c.Repeat < 1 || c.Warmup < 0 || !(c.Collar >= 0) {
 		return &usageError{errors.New("--repeat must be at least 1, --warmup and --collar at least 0")}
 	}
-	var references []string
-	if c.References != "" {
-		references = []string{c.References}
-	}
 	if err := refuseAddress(c.Manifest); err != nil {
 		return err
 	}
-	items, err := bench.Load(c.Manifest, references...)
+	items, err := bench.Load(c.Manifest, slices.DeleteFunc([]string{c.References}, func(r string) bool { return r == "" })...)
 	if err != nil {
 		return err
 	}

@@ -18,10 +18,11 @@ func TestCompletion(t *testing.T) {
 	require.NoError(t, writeCompletion(&zsh, "zsh", commands))
 	require.NoError(t, writeCompletion(&fish, "fish", commands))
 	assert.True(t, strings.HasSuffix(zsh.String(), bash.String()), "zsh runs the script of bash")
+	assert.NotRegexp(t, `\$\{\w+(\[@\])?:(\d+:)?[A-Za-z]`, bash.String(), "zsh takes a letter after a colon for a modifier")
 	for _, leaf := range newParser(t.Context(), true).Model.Leaves(true) {
 		assert.Contains(t, fish.String(), " -a "+leaf.Name+" ")
 	}
-	assert.Contains(t, fish.String(), "-n '__fish_seen_subcommand_from transcribe' -s f -x -a 'text txt json ")
+	assert.Contains(t, fish.String(), "-n '__fish_seen_subcommand_from transcribe' -s f -x -a 'auto text txt json ")
 	program, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("requires bash")
@@ -33,6 +34,9 @@ func TestCompletion(t *testing.T) {
 		"otograph transcribe --no-cas":                     "--no-cascade",
 		"otograph transcribe -f te":                        "text textgrid",
 		"otograph transcribe a.wav --format=s --channels ": "mix split auto",
+		"otograph transcribe --format=v":                   "--format=vtt", // in zsh
+		"otograph transcribe --format = v":                 "vtt",          // in bash
+		"otograph transcribe --channels =":                 "mix split auto",
 		"otograph bench --tier ":                           "standard optimized cascade auto",
 		"otograph completion ":                             "",
 	} {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph/asr/whisper"
@@ -38,27 +39,19 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 	_ = driverFault(ctx, recognizers.DeviceAuto) // devices reports it
 	findings := []finding{c.program(), c.page(), c.machine(), c.whisper(), c.devices(), c.onnxRuntime(), c.ffmpeg(), c.sandbox()}
 	findings = append(findings, c.models()...)
-	healthy := true
-	for _, f := range findings {
-		healthy = healthy && f.OK
-	}
 	if c.JSON {
 		if err := printJSON(findings); err != nil {
 			return err
 		}
 	} else {
 		for _, f := range findings {
-			mark := "ok  "
-			if !f.OK {
-				mark = "MISS"
-			}
-			say("%s  %-14s %s\n", mark, f.Part, f.Found)
+			say("%s  %-14s %s\n", map[bool]string{true: "ok  ", false: "MISS"}[f.OK], f.Part, f.Found)
 			if f.ToDo != "" {
 				say("      %-14s → %s\n", "", f.ToDo)
 			}
 		}
 	}
-	if !healthy {
+	if slices.ContainsFunc(findings, func(f finding) bool { return !f.OK }) {
 		return errReported
 	}
 	return nil
@@ -166,13 +159,11 @@ func (c *doctorCmd) models() []finding {
 			if len(m.Languages) > 0 {
 				f.Found += ", " + strings.Join(m.Languages, " ")
 			}
+			where := cmp.Or(m.Main().Path, "embedded")
 			if m.Demo {
-				f.Found += ", embedded demo model"
-			} else if path := m.Main().Path; path != "" {
-				f.Found += ", " + path
-			} else {
-				f.Found += ", embedded"
+				where = "embedded demo model"
 			}
+			f.Found += ", " + where
 			out = append(out, f)
 		}
 		switch _, ok := set.Role(role); {

@@ -79,13 +79,14 @@ func TestResumeSkipsFinishedRecordings(t *testing.T) {
 	now := time.Now()
 	put := func(name string, age time.Duration) string {
 		path := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(path, nil, 0o666))
+		require.NoError(t, os.WriteFile(path, []byte("text"), 0o666))
 		require.NoError(t, os.Chtimes(path, now.Add(-age), now.Add(-age)))
 		return path
 	}
 	done, changed, missing := put("a.wav", time.Hour), put("b.wav", time.Minute), put("c.wav", time.Hour)
 	put("a.txt", time.Minute)
 	put("b.txt", time.Hour)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "c.txt"), nil, 0o666))
 	c := &transcribeCmd{Format: "text", Output: dir, Quiet: true, in: inputs{files: []string{done, changed, missing}}}
 	left, err := c.unfinished(c.in.files)
 	require.NoError(t, err)

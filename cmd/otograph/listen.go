@@ -188,10 +188,15 @@ func (c *listenCmd) read(ctx context.Context, s *live.Session, feed *audio.Feed,
 // source opens the input: raw samples directly, all else through ffmpeg.
 func (c *listenCmd) source(ctx context.Context) (io.ReadCloser, error) {
 	if c.PCM != 0 {
-		if c.Input == "-" {
-			return os.Stdin, nil
+		f, err := os.Stdin, error(nil)
+		if c.Input != "-" {
+			f, err = os.Open(c.Input)
 		}
-		return os.Open(c.Input)
+		head := make([]byte, 4096)
+		if n, _ := f.ReadAt(head, 0); err == nil && audio.CheckHead(c.Input, head[:n]) == nil { // a pipe has no head
+			err = &usageError{fmt.Errorf("--pcm %d: expected raw samples, but %s is a recording in a format of its own: leave --pcm out", c.PCM, c.Input)}
+		}
+		return f, err
 	}
 	var from []string
 	switch {
@@ -231,10 +236,7 @@ func (c *listenCmd) source(ctx context.Context) (io.ReadCloser, error) {
 }
 
 func microphone() string {
-	if os.Getenv("PULSE_SERVER") != "" {
-		return "pulse:default"
-	}
-	if _, err := os.Stat(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "pulse", "native")); err == nil {
+	if _, err := os.Stat(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "pulse", "native")); err == nil || os.Getenv("PULSE_SERVER") != "" {
 		return "pulse:default"
 	}
 	return "alsa:default"

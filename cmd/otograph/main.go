@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,12 +97,12 @@ func run(ctx context.Context, args []string) int {
 		warn("otograph: %v%s\nRun `otograph help all` for the commands and `otograph COMMAND --help` for their flags.\n", err, likelyFlag(err))
 		return exitUsage
 	}
+	for _, note := range misspelled(os.Environ()) {
+		warn("otograph: %s\n", note)
+	}
 	printError = nil
 	err = k.Run()
-	if err == nil {
-		err = printError
-	}
-	switch {
+	switch err = cmp.Or(err, printError); {
 	case err == nil:
 		return 0
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
@@ -117,6 +118,24 @@ func run(ctx context.Context, args []string) int {
 		return service.ExitCode(err)
 	}
 	return exitFailed
+}
+
+// variables are the program's variables of the environment, without OTOGRAPH_,
+// those that hold another's name first.
+var variables = strings.Fields("database password kernels addr blobs data demo device log mirror models native voices")
+
+// misspelled returns a note for each variable of an environment that is named like
+// one of the program's, but not the same. Kubernetes sets OTOGRAPH_PORT_….
+func misspelled(environment []string) (notes []string) {
+	for _, variable := range environment {
+		name, _, _ := strings.Cut(variable, "=")
+		short, ours := strings.CutPrefix(name, "OTOGRAPH_")
+		question, near, similar := strings.Cut(spec.DidYouMean(short, variables), `"`)
+		if ours && similar && !slices.Contains(variables, strings.ToLower(short)) && !strings.HasPrefix(short, "PORT_") {
+			notes = append(notes, name+" in the environment has no effect"+question+"OTOGRAPH_"+strings.ToUpper(strings.Trim(near, `"?`))+"?")
+		}
+	}
+	return notes
 }
 
 // likelyFlag returns a question for the end of an error about an unknown flag

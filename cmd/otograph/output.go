@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -93,6 +95,21 @@ func deliver(path string, document []byte, format string, madeForTerminal bool) 
 		_, err := w.Write(document)
 		return err
 	})
+}
+
+// formatOf returns the format that a flag selects or, for auto, the one of formats
+// that the ending of the output names, else the first. Both must not differ.
+func formatOf(flag, path, formats string) (string, error) {
+	list, ending := strings.Fields(formats), strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
+	switch named := slices.Contains(list, ending); {
+	case named && flag == auto:
+		return ending, nil
+	case flag == auto:
+		return list[0], nil
+	case named && flag != ending:
+		return "", &usageError{fmt.Errorf("-o %s: expected no --format, --format %s or another ending, got --format %s", path, ending, flag)}
+	}
+	return flag, nil
 }
 
 // table prints columns, each as wide as its widest cell.

@@ -24,11 +24,11 @@ import (
 
 type transcribeCmd struct {
 	Files   []string `arg:"" name:"file" help:"Recordings of any format, folders of them, or - for standard input."`
-	Format  string   `short:"f" enum:"text,txt,json,srt,vtt,tsv,md,docx,textgrid,eaf,labels,ctm,rttm,html" default:"text" help:"text (or txt), json, srt, vtt, tsv, md, docx, textgrid (Praat), eaf (ELAN), labels (Audacity), ctm, rttm or html (a page to view and play the result)."`
+	Format  string   `short:"f" enum:"auto,text,txt,json,srt,vtt,tsv,md,docx,textgrid,eaf,labels,ctm,rttm,html" default:"auto" help:"auto (by the ending of -o, else text), text (or txt), json, srt, vtt, tsv, md, docx, textgrid (Praat), eaf (ELAN), labels (Audacity), ctm, rttm or html (a page to view and play the result)."`
 	Output  string   `short:"o" placeholder:"PATH" help:"Output file, or output folder for several recordings or a folder of them; default: standard output."`
 	Words   bool     `help:"Include the time and probability of every word, also in the optimized tier. The text format shows them."`
 	Cascade bool     `default:"true" negatable:"" help:"Decode passages of low confidence again with the standard tier, if both tiers have models."`
-	Resume  bool     `help:"With -o: skip recordings whose output is there and not older, so that an interrupted run continues."`
+	Resume  bool     `help:"With -o: skip recordings whose output is there, complete and not older, so that an interrupted run continues."`
 	Quiet   bool     `short:"q" help:"No progress bar, no notices, no summary."`
 	Cores   int      `placeholder:"N" help:"Cores to use; default: all."`
 
@@ -72,6 +72,9 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	}
 	opt, err := c.options()
 	if err != nil {
+		return err
+	}
+	if c.Format, err = formatOf(c.Format, c.Output, "text json srt vtt tsv md docx textgrid eaf ctm rttm html"); err != nil {
 		return err
 	}
 	if c.Track < 0 {
@@ -184,8 +187,8 @@ func (c *transcribeCmd) checkOutput(files []string) error {
 	return nil
 }
 
-// unfinished returns the recordings that lack an output, for --resume: an
-// output that exists is complete.
+// unfinished returns the recordings that lack an output, for --resume: that of a
+// failed stage is of 1970, and an empty one is what a machine without power leaves.
 func (c *transcribeCmd) unfinished(files []string) (left []string, err error) {
 	if !c.Resume {
 		return files, nil
@@ -196,7 +199,7 @@ func (c *transcribeCmd) unfinished(files []string) (left []string, err error) {
 	for _, f := range files {
 		out, err := os.Stat(c.outputPath(f))
 		in, inErr := os.Stat(f)
-		if err != nil || inErr != nil || out.ModTime().Before(in.ModTime()) {
+		if err != nil || inErr != nil || out.Size() == 0 || out.ModTime().Before(in.ModTime()) {
 			left = append(left, f)
 		}
 	}
@@ -257,6 +260,9 @@ func (c *transcribeCmd) one(ctx context.Context, p *otograph.Pipeline, file stri
 		warn("%s\n", summary(name, res, took))
 	}
 	if stage := (*otograph.StageError)(nil); errors.As(err, &stage) {
+		if info, failed := os.Stat(c.outputPath(file)); failed == nil && info.Mode().IsRegular() {
+			err = errors.Join(err, os.Chtimes(c.outputPath(file), time.Time{}, time.Unix(0, 0))) // --resume does it again
+		}
 		return fmt.Errorf("%s: %w (what the other stages found has been written)", name, err)
 	}
 	return err

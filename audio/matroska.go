@@ -2,6 +2,7 @@ package audio
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -115,10 +116,7 @@ func (m *matroskaReader) element() (id uint32, length int64, err error) {
 	}
 	length, n := ebmlSize(b[min(width, len(b)):])
 	if n == 0 {
-		if err == nil {
-			err = errMatroska
-		}
-		return 0, 0, err
+		return 0, 0, cmp.Or(err, errMatroska)
 	}
 	id = uint32(bigEndian(b[:width]))
 	_, err = m.r.Discard(width + n)

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"sync/atomic"
@@ -208,10 +209,7 @@ func (s *Session) pause() (samples int, ok bool) {
 	s.mu.Lock()
 	seconds, manual := s.opt.Silence, s.opt.Manual
 	s.mu.Unlock()
-	if seconds == 0 {
-		seconds = silences[s.tier()]
-	}
-	return int(seconds * audio.SampleRate), !manual
+	return int(cmp.Or(seconds, silences[s.tier()]) * audio.SampleRate), !manual
 }
 
 // sketchNext requests the text of an open utterance if it is due: every

@@ -316,9 +316,7 @@ func (s *Session) fail(err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err == nil {
-		s.err = err
-	}
+	s.err = cmp.Or(s.err, err)
 	s.cancel(err)
 	s.more.Broadcast()
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -142,10 +143,7 @@ func (s *Session) decode(u *utterance, sound *audio.PCM, speech *stages.Speech, 
 		t, err = st.Transcribe(s.ctx, sound, speech, l, stages.Reports{})
 	}
 	embedding.Wait()
-	if err == nil {
-		err = failed
-	}
-	if err != nil {
+	if err = cmp.Or(err, failed); err != nil {
 		s.fail(err)
 		return
 	}

@@ -185,9 +185,7 @@ func (s *Store) List() ([]Listed, error) {
 			line.Installed = true
 			for _, a := range c.Files {
 				info, err := os.Stat(filepath.Join(s.Dir, c.Name, a.Name))
-				if err != nil || a.Size > 0 && info.Size() != a.Size {
-					line.Installed = false
-				}
+				line.Installed = line.Installed && err == nil && (a.Size <= 0 || info.Size() == a.Size)
 			}
 			line.InUse = slices.ContainsFunc(m.Roles[string(role)], func(e entry) bool { return e.name() == c.Name })
 			listed[c.Name] = true

@@ -1,6 +1,7 @@
 package onnxfile
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -73,9 +74,7 @@ type translator struct {
 }
 
 func (t *translator) fail(format string, a ...any) {
-	if t.err == nil {
-		t.err = fmt.Errorf(format, a...)
-	}
+	t.err = cmp.Or(t.err, fmt.Errorf(format, a...))
 }
 
 func (t *translator) graph(g table, depth int) *message {

@@ -1,6 +1,7 @@
 package weightfile
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -129,9 +130,7 @@ func (m *CTranslate2) Find(name string) (Tensor, bool) {
 const readAhead = 512
 
 func (r *Reader) fail(format string, args ...any) {
-	if r.Err == nil {
-		r.Err = fmt.Errorf("at byte %d: %w", r.At, fmt.Errorf(format, args...))
-	}
+	r.Err = cmp.Or(r.Err, fmt.Errorf("at byte %d: %w", r.At, fmt.Errorf(format, args...)))
 }
 
 // text reads a string, whose length includes a final zero.

@@ -29,9 +29,7 @@ func queryOf(r *request) *query {
 
 // refuse sets the error, unless there is one.
 func (q *query) refuse(format string, args ...any) {
-	if q.err == nil {
-		q.err = invalid(format, args...)
-	}
+	q.err = cmp.Or(q.err, error(invalid(format, args...)))
 }
 
 // text returns a parameter, and whether it is given.

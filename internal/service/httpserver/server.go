@@ -147,9 +147,7 @@ func New(cfg Config) (*Server, error) {
 	if !strings.HasPrefix(cfg.BasePath, "/") || path.Clean(cfg.BasePath) != cfg.BasePath || cfg.BasePath == "/" || strings.ContainsAny(cfg.BasePath, "{}?# ") {
 		return nil, fmt.Errorf("httpserver: base path %q; expected one like /v1", cfg.BasePath)
 	}
-	if cfg.Rate == nil {
-		cfg.Rate = accounts.NewBuckets(1)
-	}
+	cfg.Rate = cmp.Or[limiter](cfg.Rate, accounts.NewBuckets(1))
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Metrics == nil {
 		cfg.Metrics = metrics.New(nil)

@@ -28,6 +28,7 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/pipeline/stages"
+	"github.com/otograph/otograph/internal/system/backoff"
 	"github.com/otograph/otograph/spec"
 )
 
@@ -179,7 +180,7 @@ func (s *Session) Write(samples []float32) error {
 	s.tape.mu.Lock()
 	s.tape.Append(samples)
 	s.tape.mu.Unlock()
-	s.signal()
+	backoff.Signal(s.wake)
 	return nil
 }
 
@@ -238,7 +239,7 @@ func (s *Session) mark(drop bool) error {
 		return err
 	}
 	s.marks = append(s.marks, mark{s.tape.Len(), drop})
-	s.signal()
+	backoff.Signal(s.wake)
 	return nil
 }
 
@@ -251,13 +252,6 @@ func (s *Session) refused() error {
 		return ErrClosed
 	}
 	return context.Cause(s.ctx)
-}
-
-func (s *Session) signal() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
 }
 
 // Events yields the events until the session has ended, and then its error, if
@@ -329,7 +323,7 @@ func (s *Session) Close() (*otograph.Result, error) {
 	s.once.Do(func() {
 		s.mu.Lock()
 		s.closing = true
-		s.signal()
+		backoff.Signal(s.wake)
 		s.mu.Unlock()
 		<-s.done
 		s.work.work.Wait()

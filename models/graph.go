@@ -257,12 +257,10 @@ func inPrefix(prefix string) condition {
 func inputs(n int) condition { return func(g Graph) bool { return len(g.Inputs) == n } }
 
 func hasAll(ports []Port, names []string) bool {
-	for _, name := range names {
-		if _, ok := onnxfile.Find(ports, name); !ok {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(names, func(name string) bool {
+		_, ok := onnxfile.Find(ports, name)
+		return !ok
+	})
 }
 
 // input requires that an input exists and passes a test.
@@ -292,16 +290,8 @@ func outRank(output string, n int) condition {
 // shape requires a single input of floats in this shape; -1 is any size.
 func shape(dims ...int64) condition {
 	return func(g Graph) bool {
-		first := g.Inputs[0]
-		if len(g.Inputs) != 1 || first.Type != onnxfile.Float32 || first.Rank() != len(dims) {
-			return false
-		}
-		for i, n := range dims {
-			if n != -1 && first.Shape[i] != n {
-				return false
-			}
-		}
-		return true
+		fits := func(have, want int64) bool { return want == -1 || have == want }
+		return len(g.Inputs) == 1 && g.Inputs[0].Type == onnxfile.Float32 && slices.EqualFunc(g.Inputs[0].Shape, dims, fits)
 	}
 }
 

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"path"
@@ -108,8 +107,6 @@ func pickleFormat(name string) string {
 // a transform's size after the type, and a subsampling of 8 in its header.
 func parakeet(head []byte) bool {
 	var h [10]int32 // magic, vocabulary, positions, …, bands, type, transform, subsampling
-	if err := binary.Read(bytes.NewReader(head), binary.LittleEndian, &h); err != nil {
-		return false
-	}
-	return h[0] == ggmlfile.Magic && h[2] != 1500 && (h[6] == 80 || h[6] == 128) && h[8] == 512
+	_, err := binary.Decode(head, binary.LittleEndian, &h)
+	return err == nil && h[0] == ggmlfile.Magic && h[2] != 1500 && (h[6] == 80 || h[6] == 128) && h[8] == 512
 }

@@ -81,9 +81,7 @@ func (s *Set) bestFor(language string, use func(*Model) bool) (*Model, bool) {
 	for _, m := range s.All(RoleOptimized) {
 		switch {
 		case len(m.Languages) > 0 && !slices.Contains(m.Languages, strings.ToLower(language)) || !use(m):
-		case best == nil, len(best.Languages) == 0 && len(m.Languages) > 0:
-			best = m
-		case len(m.Languages) > 0 && len(m.Languages) < len(best.Languages):
+		case best == nil, len(m.Languages) > 0 && (len(best.Languages) == 0 || len(m.Languages) < len(best.Languages)):
 			best = m
 		}
 	}
@@ -111,11 +109,9 @@ func (s *Set) Available(languages ...string) spec.Available {
 		}
 	}
 	for _, language := range languages {
-		m, found := s.OptimizedFor(language)
-		if !found || all && len(m.Languages) == 0 && !slices.Contains(specified, language) {
-			continue
+		if m, found := s.OptimizedFor(language); found && (!all || len(m.Languages) > 0 || slices.Contains(specified, language)) {
+			a.Optimized = append(a.Optimized, language)
 		}
-		a.Optimized = append(a.Optimized, language)
 	}
 	return a
 }

@@ -75,13 +75,9 @@ func Read(r io.Reader) (*Register, error) {
 
 // Write writes the register as JSON.
 func (r *Register) Write(w io.Writer) error {
-	out := Register{Voices: r.Voices}
-	if out.Voices == nil {
-		out.Voices = []Voice{}
-	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	return e.Encode(out)
+	return e.Encode(Register{append([]Voice{}, r.Voices...)}) // never null
 }
 
 // Add adds a voice and returns its entry. If the name already has vectors from

@@ -232,8 +232,5 @@ func (n Names) List(created time.Time) List {
 // Find returns a model by its id, or an *Error.
 func (n Names) Find(id string, created time.Time) (Model, error) {
 	m, err := n.find(id)
-	if err != nil {
-		return Model{}, err
-	}
-	return n.record(m, created), nil
+	return n.record(m, created), err
 }

@@ -89,9 +89,6 @@ var errorCodes = map[int]string{
 
 // NewErrorBody returns the response to a request that failed with a status.
 func NewErrorBody(status int, message, request string) any {
-	code, ok := errorCodes[status]
-	if !ok {
-		code = strings.ToUpper(strings.ReplaceAll(http.StatusText(status), " ", "_"))
-	}
+	code := cmp.Or(errorCodes[status], strings.ToUpper(strings.ReplaceAll(http.StatusText(status), " ", "_")))
 	return doors.Object{"err_code": code, "err_msg": message, "request_id": request}
 }

@@ -74,6 +74,7 @@ func counted(t *testing.T, p *otograph.Pipeline, src otograph.Source, opt otogra
 	return res, after.Mallocs - before.Mallocs, after.TotalAlloc - before.TotalAlloc
 }
 
+// TestCountsStandardTier counts the passes, windows and allocations of a run.
 func TestCountsStandardTier(t *testing.T) {
 	p := open(t, shaped(t))
 	opt := otograph.Options{Optimize: new(false), ASRBeamSize: new(1), ASRLanguage: new("en")}

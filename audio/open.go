@@ -272,7 +272,8 @@ func (in *input) spool(r io.Reader, read []byte, o Options) error {
 	if err := o.checkSize(in.name, n+int64(len(read))); err != nil {
 		return err
 	}
-	if err := f.Truncate(n + int64(len(read))); err != nil { // a file in memory is longer
+	// A file in memory has the length of its limit (tempFile).
+	if err := f.Truncate(n + int64(len(read))); err != nil {
 		return machineError(in.name, "end", err)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {

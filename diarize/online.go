@@ -162,9 +162,10 @@ func (v *onlineVoice) add(x []float32) {
 	}
 }
 
-// group assigns each window its voice by evidence: the voices with settled windows
-// and the single windows are joined. A group without settled windows is the
-// voice with which it has most windows in common, or a new one.
+// group clusters the voices with settled windows and the other windows by
+// evidence, and labels each window with the voice of its cluster. A cluster
+// without settled windows keeps the voice with which it shares most windows, or
+// is a new voice.
 func (o *Online) group() {
 	var sums [][]float32
 	var size []float64

@@ -145,7 +145,8 @@ func runsWithin(parts []piece, span audio.Span) (runs []piece) {
 	return runs
 }
 
-// spoken returns the stretches of a passage whose speaker its runs do not have.
+// spoken returns the stretches of a passage whose speaker differs from that of
+// their runs.
 func (p passage) spoken(vectors [][]float32, centre matrix) (out []piece) {
 	var unproven []int
 	if len(p.runs) > 1 {

@@ -23,7 +23,7 @@ const (
 // longest since its last work. One piece of work is one call of a model;
 // sessions do not share a pass of a decoder.
 type scheduler struct {
-	cores   int // and the most workers
+	cores   int // also the maximum number of workers
 	users   int // sessions; registry is held
 	mu      sync.Mutex
 	running int

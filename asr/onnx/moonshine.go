@@ -192,7 +192,7 @@ func (n *moonshine) run(ctx context.Context, windows []matrix, req request) ([]h
 type encodedWindow struct {
 	states      []float32 // frames x dim
 	frames, dim int
-	most        int // tokens of the text at most
+	most        int // the maximum number of tokens of the text
 }
 
 // alignment returns the heads whose attention follows the sound: the heads that

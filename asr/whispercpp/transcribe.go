@@ -92,7 +92,7 @@ func (d *onDevice) transcribe(ctx context.Context, pcm *audio.PCM, speech []audi
 	return t, rest, cmp.Or(err, context.Cause(ctx))
 }
 
-// window decodes a window behind the gate and returns its words.
+// window decodes a window once the gate lets it pass, and returns its words.
 func (d *onDevice) window(ctx context.Context, pcm *audio.PCM, w decode.Window, r request, opt asr.Options, stats *asr.Stats) ([]decode.Word, error) {
 	leave, err := opt.Pass(ctx)
 	if err != nil {

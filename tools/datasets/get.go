@@ -97,7 +97,7 @@ type origin struct {
 	About   string       `json:"about"`
 	License string       `json:"license"`
 	Page    string       `json:"page"`
-	Files   []fetch.File `json:"files,omitempty"` // with the hashes of what came
+	Files   []fetch.File `json:"files,omitempty"` // with the hashes of the downloaded files
 }
 
 // localFiles returns the files of a list of files and folders, by name.

@@ -48,7 +48,7 @@ const field = (name: string) => name.replace(/ /g, '_') || '<NA>';
 
 /** renamed replaces the speakers' names in a file that the command wrote with the reader's names. */
 export function renamed(format: GivenFormat, text: string, speakers: string[], names: Names): Blob {
-  /** as returns the new name for a written one, both as the format writes them. */
+  /** as returns the new name for a name in the file; form is how the format writes a name. */
   const as = (form: (name: string) => string, written: string) => {
     const speaker = speakers.find((s) => form(oneLine(s)) === written);
     return speaker === undefined ? written : form(oneLine(names(speaker)));

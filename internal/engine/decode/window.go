@@ -93,7 +93,7 @@ func Pack(speech []audio.Span, pcm *audio.PCM, opt PackOptions) []Window {
 		return nil
 	}
 
-	first := 0 // units in an early end of the first window
+	first := 0 // number of units in a short first window
 	if opt.Opening > 0 && Total(units) > 4*room {
 		first = opening(units, gap, samples(opt.Opening), room)
 	}

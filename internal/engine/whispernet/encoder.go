@@ -46,8 +46,8 @@ func (m *Model) takeScratch(threads int) *encoderScratch {
 	return s
 }
 
-// giveScratch keeps the memory of a pass for another pass. The model keeps the
-// memory of as many passes as are still running, but always of one.
+// giveScratch keeps the memory of a pass for a later pass. The model keeps the
+// memory of at most as many passes as still run, or of one.
 func (m *Model) giveScratch(s *encoderScratch) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

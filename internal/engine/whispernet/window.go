@@ -37,7 +37,7 @@ func (m *Model) crossKind() int {
 	return kindHalf
 }
 
-// WindowBytes returns an encoded window's size without decoder's cache.
+// WindowBytes returns the size of an encoded window without the decoder's cache.
 func (m *Model) WindowBytes() int {
 	return len(m.decoder) * int(m.header.TextHeads) * m.attentionRoom(m.crossKind(), contextPositions, m.headSize)
 }

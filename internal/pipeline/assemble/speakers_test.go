@@ -118,8 +118,9 @@ func TestOneWordKeepsTheSpeaker(t *testing.T) {
 	}
 }
 
-// TestTurnIndexOverlap: a long turn that began early has a word behind shorter turns.
-func TestTurnIndexOverlap(t *testing.T) {
+// TestTurnIndexFindsLongTurns: a word after shorter turns belongs to a long turn
+// that began before them and continues.
+func TestTurnIndexFindsLongTurns(t *testing.T) {
 	x := newTurnIndex([]diarize.Turn{{Start: 0, End: 10, Speaker: 1}, {Start: 1, End: 2, Speaker: 0}, {Start: 3, End: 4, Speaker: 0}})
 	assert.Equal(t, 1, x.speaker(5, 6))
 	assert.Equal(t, 1, x.speaker(11, 12), "the nearest turn is the one with the latest end")

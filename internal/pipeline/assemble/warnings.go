@@ -26,7 +26,7 @@ type circumstances struct {
 	words          bool // whether words are requested of the optimized tier
 }
 
-// part is a part of a run that options need.
+// part is a part of a run, without which some options have no effect.
 type part struct {
 	name, option string
 	on           func(o spec.EffectiveOptions) *bool

@@ -43,7 +43,7 @@ func (m *Metrics) WriteFiles(ctx context.Context, dir string, every time.Duratio
 // ReadFiles lets Handler, called later, include the workers' metrics in dir.
 func (m *Metrics) ReadFiles(dir string) { m.files = dir }
 
-// recent returns the texts of the living workers, without files of others.
+// recent returns the texts of the files that living workers have written.
 func (m *Metrics) recent() (texts []string) {
 	if m.files == "" {
 		return nil

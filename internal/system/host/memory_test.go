@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestGroupsLimitTheMachine(t *testing.T) {
+func TestControlGroupsLimitMemory(t *testing.T) {
 	const machine = 1000
 	for name, c := range map[string]struct {
 		groups string

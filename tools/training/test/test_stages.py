@@ -81,7 +81,7 @@ class StagesTest(unittest.TestCase):
         self.assertTrue(np.isfinite(numbers).all())
 
     def test_language_model(self) -> None:
-        """Triples of the grammars' words."""
+        """The language model is a complete ARPA file of one to three words."""
         module = importlib.import_module("...asr.lm", __name__)
         module.run(load(module.Settings, "lm", "lm", ["out=lm.arpa", "sentences=2000"]))
         lines = Path("lm.arpa").read_text(encoding="utf-8").splitlines()

@@ -191,6 +191,54 @@ test('a link is fetched and transcribed', async () => {
   await page.getByRole('link', { name: '← All recordings' }).click();
 });
 
+test('a dropped link is entered, and a batch that breaks off keeps the links that were not submitted', async () => {
+  const field = page.getByLabel('Or paste a link');
+  const link = await page.evaluateHandle(() => {
+    const dropped = new DataTransfer();
+    dropped.setData('text/uri-list', 'https://example.com/0.mp3');
+    return dropped;
+  });
+  await page.dispatchEvent('.drop', 'drop', { dataTransfer: link });
+  assert.equal(await field.inputValue(), 'https://example.com/0.mp3');
+  const links = Array.from({ length: 101 }, (_, i) => `https://example.com/${i}.mp3`);
+  await page.route(`${s.url}/v1/tasks/batch`, (route) => {
+    const { audio_url } = JSON.parse(route.request().postData());
+    if (audio_url.length < 100)
+      return route.fulfill({ status: 500, json: { error: 'broken', error_code: 'internal' } });
+    return route.fulfill({
+      status: 201,
+      json: { results: audio_url.map((url) => ({ audio_url: url, success: true })) },
+    });
+  });
+  await page.getByLabel('Batch').check();
+  await field.fill(links.join('\n'));
+  await page.getByRole('button', { name: 'Fetch and transcribe' }).click();
+  await page.locator('.submit .error').waitFor();
+  assert.equal(await field.inputValue(), links[100]);
+  await field.fill('');
+  await page.getByLabel('Batch').uncheck();
+  await page.unroute(`${s.url}/v1/tasks/batch`);
+});
+
+test('the page asks before it loses a file that is not sent', async () => {
+  await page.route(`${s.url}/v1/tasks`, (route) =>
+    route.request().method() === 'POST' ? undefined : route.continue(),
+  );
+  await page
+    .locator('.drop input')
+    .setInputFiles({ name: 'slow.wav', mimeType: 'audio/wav', buffer: Buffer.alloc(5000) });
+  const row = page.locator('.task', { hasText: 'slow.wav' });
+  await row.waitFor();
+  const question = page.waitForEvent('dialog');
+  await page.evaluate(() => void setTimeout(() => location.reload()));
+  const dialog = await question;
+  assert.equal(dialog.type(), 'beforeunload');
+  await dialog.dismiss();
+  await row.getByRole('button', { name: 'Cancel' }).click();
+  await row.waitFor({ state: 'detached' });
+  await page.unroute(`${s.url}/v1/tasks`);
+});
+
 test('a temporary error is shown, and the service retries by itself', async () => {
   await page.getByLabel('Or paste a link').fill(other.url + '/late.flac');
   await page.getByRole('button', { name: 'Fetch and transcribe' }).click();

@@ -2,6 +2,7 @@
 import { effect, signal } from '@preact/signals';
 import { api, Failure, login, plainly, sleep } from './api';
 import { base64Of } from './base64';
+import { confirmLeaving } from './leaving';
 import { able, Microphone, microphones } from './microphone';
 import { recordings } from './queue';
 import { isSound, joinedText } from './result';
@@ -487,11 +488,7 @@ if (able) {
   void listDevices();
 }
 
-const hold = (e: BeforeUnloadEvent) => e.preventDefault();
-effect(() => {
-  if (active()) addEventListener('beforeunload', hold);
-  else removeEventListener('beforeunload', hold);
-});
+confirmLeaving(active);
 
 // Nothing of one login is shown to the next.
 effect(() => {

@@ -14,6 +14,7 @@ import {
   type Task,
 } from './api';
 import { follow, type TaskState } from './follow';
+import { confirmLeaving } from './leaving';
 import { t } from './texts';
 
 export interface Upload {
@@ -80,6 +81,8 @@ export function again(u: Upload): void {
   change(u, { state: 'waiting', error: null, share: 0 });
   void work();
 }
+
+confirmLeaving(() => uploads.value.some((u) => u.state !== 'failed'));
 
 let working = false;
 /** work sends the waiting files, one after the other. */

@@ -204,10 +204,11 @@ export function Submit() {
     setBusy(true);
     const left: string[] = [],
       said: string[] = [];
+    let sent = 0;
     try {
       if (c.batch) {
-        for (let i = 0; i < wanted.length; i += 100) {
-          const { results } = await api.submitBatch(wanted.slice(i, i + 100), submission(c));
+        for (; sent < wanted.length; sent += 100) {
+          const { results } = await api.submitBatch(wanted.slice(sent, sent + 100), submission(c));
           for (const r of results)
             if (!r.success) {
               left.push(r.audio_url);
@@ -226,7 +227,7 @@ export function Submit() {
       }
     } catch (e) {
       said.push(plainly(e));
-      left.push(...wanted);
+      left.push(...wanted.slice(sent));
     }
     setUrls(left.join('\n'));
     setProblem(said.join('\n'));
@@ -249,7 +250,9 @@ export function Submit() {
             onDrop={(e) => {
               e.preventDefault();
               setOver(false);
-              take(e.dataTransfer?.files);
+              const link = e.dataTransfer?.getData('text/uri-list');
+              if (link) setUrls([...urls.split(/\s+/), ...link.split(/\s+/)].filter(Boolean).join('\n'));
+              else take(e.dataTransfer?.files);
             }}
           >
             <svg viewBox="0 0 48 32" aria-hidden="true">

@@ -81,5 +81,16 @@ func (c *Conn) Write(ctx context.Context, data []byte) error {
 // Ping implements doors.Conn: TCP's keep-alive detects a client that has gone.
 func (c *Conn) Ping(context.Context) error { return nil }
 
-// Close implements doors.Conn.
-func (c *Conn) Close(int, string) error { return c.conn.Close() }
+// Close implements doors.Conn. What the client still sends is read, for at most
+// 30 s and 2 s of silence: the system resets a connection that is closed with
+// unread data, and the client loses the last events.
+func (c *Conn) Close(int, string) error {
+	if half, ok := c.conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		buffer := make([]byte, 32<<10)
+		for begun, err := time.Now(), error(nil); err == nil && time.Since(begun) < 30*time.Second; {
+			_ = c.conn.SetReadDeadline(time.Now().Add(2 * time.Second))
+			_, err = c.conn.Read(buffer)
+		}
+	}
+	return c.conn.Close()
+}

@@ -3,11 +3,13 @@ package wyoming
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -134,6 +136,37 @@ func TestConn(t *testing.T) {
 	assert.Error(t, err)
 	require.NoError(t, c.Ping(t.Context()))
 	require.NoError(t, c.Close(0, ""))
+}
+
+// TestCloseWhileClientSends checks that a client which still sends can read the
+// last event: its connection is not reset.
+func TestCloseWhileClientSends(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	closed := make(chan error, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err == nil {
+			c := NewConn(conn)
+			_ = c.Write(context.Background(), event("error", doors.Object{"text": "why"})[0])
+			err = c.Close(0, "")
+		}
+		closed <- err
+	}()
+	client, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer client.Close()
+	for range 50 {
+		_, err := client.Write(make([]byte, 4096))
+		require.NoError(t, err)
+		time.Sleep(time.Millisecond)
+	}
+	_, data, err := readEvent(bufio.NewReader(client))
+	require.NoError(t, err)
+	assert.Contains(t, string(data), "why")
+	require.NoError(t, client.Close())
+	require.NoError(t, <-closed)
 }
 
 func FuzzEvent(f *testing.F) {

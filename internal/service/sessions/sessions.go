@@ -227,8 +227,7 @@ func (s *session) Write(ctx context.Context, data []byte) error {
 	s.mu.Unlock()
 	for len(data) > 0 {
 		if s.held-seconds < f.Seconds(int64(f.Frame())) {
-			err := s.hold(ctx, seconds+minute)
-			if err != nil {
+			if err := s.hold(ctx, s.held+minute); err != nil {
 				return err
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/otograph/otograph/internal/files/ggmlfile"
 	"github.com/otograph/otograph/internal/files/onnxfile"
 	"github.com/otograph/otograph/internal/files/weightfile"
+	"github.com/otograph/otograph/spec"
 )
 
 // ErrUnsupported marks a valid file that no role uses. It wraps ErrBroken.
@@ -30,7 +31,8 @@ type Recognized struct {
 	Contract string
 	// Part is PartModel, or a part of a transducer.
 	Part Part
-	// Languages are the languages in the file's metadata.
+	// Languages are the languages in the file's metadata, or for which a Whisper
+	// model has tokens; empty if it has all.
 	Languages []string
 	// NoTranslation is set for a shape of Whisper models that do not translate.
 	NoTranslation bool
@@ -83,8 +85,10 @@ func recognize(r io.ReaderAt, size int64, name string) (*Recognized, error) {
 			Role: RoleStandard, Contract: ContractWhisper, Part: PartModel, NoTranslation: !w.Translates(),
 			Signature: fmt.Sprintf("ggml Whisper, %d + %d layers of %d, %d mel bands, %d tokens", w.AudioLayers, w.TextLayers, w.AudioState, w.Mels, w.Vocabulary),
 		}
-		if !w.Multilingual() {
-			found.Languages = []string{"en"}
+		if all := spec.Languages(); w.Languages() < len(all) {
+			for _, l := range all[:w.Languages()] {
+				found.Languages = append(found.Languages, l.Code)
+			}
 		}
 		return found, nil
 	}

@@ -125,7 +125,8 @@ func TestLanguagesComeFromTheFile(t *testing.T) {
 	dir := modeltest.Folder(t, map[string][]byte{
 		"sv.onnx":      modeltest.SenseVoice().Bytes(),
 		"demo.onnx":    modeltest.ZipformerCTC().Meta("languages", "en, es,xx1,EN").Bytes(),
-		"whisper.bin":  modeltest.Whisper(51865),
+		"whisper.bin":  modeltest.Whisper(51866),
+		"older.bin":    modeltest.Whisper(51865),
 		"english.bin":  modeltest.Whisper(51864),
 		"unknown.onnx": modeltest.NeMoCTC().Bytes(),
 	})
@@ -136,6 +137,10 @@ func TestLanguagesComeFromTheFile(t *testing.T) {
 		require.NoError(t, err, name)
 		assert.Equal(t, want, found.Languages, name)
 	}
+	older, err := Recognize(filepath.Join(dir, "older.bin"))
+	require.NoError(t, err)
+	assert.Len(t, older.Languages, 99)
+	assert.NotContains(t, older.Languages, "yue", "a language of large-v3")
 }
 
 func TestSampleRateComesFromTheFile(t *testing.T) {

@@ -253,6 +253,9 @@ func (s *Store) importOne(ctx context.Context, from origin, role models.Role, e 
 
 	recorded := entry{Model: *m, Files: map[models.Part]string{}, SHA256: map[string]string{}, Source: e.Source, SourceSHA256: e.SourceSHA256}
 	recorded.Name = name
+	if m.Contract == models.ContractWhisper && len(m.Languages) > 1 {
+		recorded.Languages = e.Languages // all others that it has are found whenever the file is opened
+	}
 	stored := &Stored{Role: role, Name: name, Dir: target}
 	same := true
 	for _, f := range m.Files {

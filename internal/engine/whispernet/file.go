@@ -101,24 +101,22 @@ func (f *File) Close() error {
 // languages returns the codes of the languages that a model supports: the given
 // languages, or all for which it has a token.
 func languages(h ggmlfile.Header, given []string) (list []string, err error) {
-	if !h.Multilingual() {
-		return []string{"en"}, nil
+	known := spec.Languages()[:h.Languages()]
+	if len(known) == 1 || len(given) == 0 {
+		for _, l := range known {
+			list = append(list, l.Code)
+		}
+		return list, nil
 	}
-	tokens := int(h.Vocabulary - 51766) // one per language
 	for _, l := range given {
 		code, ok := spec.NormalizeLanguage(l)
 		if !ok {
 			return nil, fmt.Errorf("languages: expected ISO 639 codes, found %q", l)
 		}
-		if LanguageNumber(code) >= tokens {
-			return nil, fmt.Errorf("languages: expected some of the first %d, whose tokens the model has, found %q", tokens, l)
+		if LanguageNumber(code) >= len(known) {
+			return nil, fmt.Errorf("languages: expected some of the first %d, whose tokens the model has, found %q", len(known), l)
 		}
 		list = append(list, code)
-	}
-	for i, l := range spec.Languages() {
-		if len(given) == 0 && i < tokens {
-			list = append(list, l.Code)
-		}
 	}
 	return list, nil
 }

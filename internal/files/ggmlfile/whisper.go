@@ -42,6 +42,15 @@ type Header struct {
 // of whisper.cpp: English-only models have 51864 tokens.
 func (h Header) Multilingual() bool { return h.Vocabulary >= 51865 }
 
+// Languages returns how many of Whisper's languages the model supports, in the
+// order of their tokens: English alone, or all for which it has a token.
+func (h Header) Languages() int {
+	if !h.Multilingual() {
+		return 1
+	}
+	return int(h.Vocabulary) - 51766
+}
+
 // Translates reports whether the model may have been trained to translate into
 // English. English-only models have not. Turbo and distilled models, whose
 // decoder has fewer layers than the encoder, were also trained without

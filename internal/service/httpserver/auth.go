@@ -76,17 +76,21 @@ func (s *Server) open(h handler) handler {
 	}
 }
 
-// checkQuery refuses query parameters that an endpoint does not have, because a
-// mistyped filter would select everything. On endpoints of OpenAI's and
-// Deepgram's interfaces they are ignored, as by these vendors.
+// checkQuery refuses query parameters that are given twice, or that an endpoint
+// does not have, because a mistyped filter would select everything. On endpoints
+// of OpenAI's and Deepgram's interfaces they are ignored, as by these vendors.
 func (s *Server) checkQuery(r *request) error {
 	known, ok := s.document.Queries[strings.TrimPrefix(r.route, s.cfg.BasePath)]
 	if !ok || s.openAIPath(r.route) || s.deepgramPath(r.route) {
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.URL.Query())) {
+	values := r.URL.Query()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(known, name) {
 			return invalid("%s: there is no such query parameter here%s", spec.Shorten(name), spec.DidYouMean(name, known))
+		}
+		if len(values[name]) > 1 {
+			return invalid("%s: is given twice", name)
 		}
 	}
 	return nil

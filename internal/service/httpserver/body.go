@@ -77,9 +77,7 @@ func (b *pacedBody) read(p []byte) (int, error) {
 // body.
 func limitedBody(w http.ResponseWriter, r *request, max int64) (io.Reader, error) {
 	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		out := unsupportedType("")
-		out.Message = "compressed request bodies are not supported: omit Content-Encoding: " + spec.Shorten(e)
-		return nil, out
+		return nil, unsupported("compressed request bodies are not supported: omit Content-Encoding: " + spec.Shorten(e))
 	}
 	if r.ContentLength > max {
 		return nil, tooLarge(max)
@@ -97,7 +95,7 @@ func jsonBody(w http.ResponseWriter, r *request, max int64) (io.Reader, error) {
 	kind, params, err := mime.ParseMediaType(types[0])
 	charset, given := params["charset"]
 	if err != nil || len(types) > 1 || kind != "application/json" || (given && !strings.EqualFold(strings.Replace(charset, "-", "", 1), "utf8")) {
-		return nil, unsupportedType("application/json in UTF-8")
+		return nil, unsupported("Content-Type must be application/json in UTF-8")
 	}
 	return limitedBody(w, r, max)
 }

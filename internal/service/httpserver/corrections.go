@@ -68,6 +68,10 @@ func (s *Server) createCorrection(w http.ResponseWriter, r *request, id string) 
 	if version == nil {
 		return invalid("version: is required: the version that the correction is based on, see GET /tasks/:id/corrections")
 	}
+	match := strings.TrimPrefix(r.Header.Get("If-Match"), "W/") // as it is behind a proxy that compresses
+	if match != "" && match != "*" && match != versionTag(*version) {
+		return &apiError{Status: http.StatusPreconditionFailed, Code: codeConflict, Message: "If-Match: must be version in quotes, " + versionTag(*version)}
+	}
 	author, err := s.author(r.Context(), r.who)
 	if err != nil {
 		return err
@@ -118,6 +122,6 @@ func wholeNumber[T int | int64](name string, into **T) func(*jsonstream.Value) e
 }
 
 // setVersion sets the ETag of the corrections.
-func setVersion(w http.ResponseWriter, version int64) {
-	w.Header().Set("ETag", `"`+strconv.FormatInt(version, 10)+`"`)
-}
+func setVersion(w http.ResponseWriter, version int64) { w.Header().Set("ETag", versionTag(version)) }
+
+func versionTag(version int64) string { return strconv.Quote(strconv.FormatInt(version, 10)) }

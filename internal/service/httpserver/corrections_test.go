@@ -36,6 +36,8 @@ func TestCorrections(t *testing.T) {
 	s.refusedWith(a, 409, codeConflict)
 	assert.Equal(t, `"3"`, a.header.Get("ETag"))
 	assert.Contains(t, string(a.body), "version 3 is current, not 1")
+	s.refusedWith(s.do("POST", path, `{"version":3,"op":"undo"}`, with("If-Match", `"2"`)), 412, codeConflict)
+	assert.Equal(t, 409, s.do("POST", path, `{"version":1,"op":"undo"}`, with("If-Match", `W/"1"`)).status)
 
 	for _, format := range []string{"srt", "vtt", "tsv", "md", "textgrid", "eaf", "labels"} {
 		text := func(query string) string {

@@ -2,7 +2,7 @@ package httpserver
 
 import (
 	"bytes"
-	"errors"
+	"fmt"
 	"mime"
 	"net/http"
 	"path"
@@ -19,11 +19,7 @@ import (
 func (s *Server) getTranscript(w http.ResponseWriter, r *request, id string) error {
 	format := subtitle.Format(r.URL.Query().Get("format"))
 	if format.MediaType() == "" {
-		var formats []string
-		for _, f := range subtitle.Formats() {
-			formats = append(formats, string(f))
-		}
-		return invalid("format: %q; expected one of %s", format, strings.Join(formats, ", "))
+		return invalid("format: %q; expected one of %s", format, subtitle.Formats())
 	}
 	stored, names, err := s.corrected(r, id)
 	if err != nil {
@@ -40,13 +36,7 @@ func (s *Server) getTranscript(w http.ResponseWriter, r *request, id string) err
 	if stored.Task.FinishedAt != nil {
 		date = *stored.Task.FinishedAt
 	}
-	err = subtitle.Write(&out, format, name, date, result)
-	switch {
-	case errors.Is(err, subtitle.ErrNoWordTimes):
-		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: "format: ctm requires word times, which not every segment of this result has", cause: err}
-	case errors.Is(err, subtitle.ErrNoTurns):
-		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: "format: rttm requires speaker turns, but diarization did not run (enable_diarize)", cause: err}
-	case err != nil:
+	if err := subtitle.Write(&out, format, name, date, result); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Disposition", attachment(mediafiles.Stem(name)+format.Extension()))
@@ -72,8 +62,36 @@ func (s *Server) getAudio(w http.ResponseWriter, r *request, id string) error {
 	if audio.Task.AudioMD5 != nil {
 		h.Set("ETag", `"`+*audio.Task.AudioMD5+`"`)
 	}
-	http.ServeContent(w, r.Request, "", time.Time{}, audio)
+	content := &contentWriter{ResponseWriter: w}
+	http.ServeContent(content, r.Request, "", time.Time{}, audio)
+	if content.refused() {
+		return &apiError{Status: content.status, Code: codeInvalidRequest, Message: fmt.Sprintf("the recording has %d bytes, or another ETag: Range and If-Match must fit it", audio.Size)}
+	}
 	return nil
+}
+
+// contentWriter leaves out a refusal of http.ServeContent, whose text would not
+// be JSON.
+type contentWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *contentWriter) refused() bool { return w.status >= http.StatusBadRequest }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *contentWriter) WriteHeader(status int) {
+	if w.status = status; !w.refused() {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (w *contentWriter) Write(p []byte) (int, error) {
+	if w.refused() {
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
 }
 
 // audioType returns the media type of a file name if it is audio or video: a

@@ -30,7 +30,10 @@ func TestOwnersGetTheirAudio(t *testing.T) {
 	assert.Equal(t, sent[100:200], a.body)
 	a = w.do("GET", "/tasks/"+id+"/audio", nil, with("Range", "bytes=-50"))
 	assert.Equal(t, sent[len(sent)-50:], a.body)
-	assert.Equal(t, 416, w.do("GET", "/tasks/"+id+"/audio", nil, with("Range", "bytes=99999999-")).status)
+	for status, header := range map[int][2]string{416: {"Range", "bytes=99999999-"}, 412: {"If-Match", `"another"`}} {
+		a := w.do("GET", "/tasks/"+id+"/audio", nil, with(header[0], header[1]))
+		assert.Equal(t, []any{status, codeInvalidRequest}, []any{a.status, a.object(t)["error_code"]})
+	}
 	assert.Equal(t, 304, w.do("GET", "/tasks/"+id+"/audio", nil, with("If-None-Match", tag)).status)
 	assert.Equal(t, 200, w.do("HEAD", "/tasks/"+id+"/audio", nil).status)
 

@@ -14,6 +14,7 @@ import (
 	"github.com/otograph/otograph/internal/service/webhook"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
+	"github.com/otograph/otograph/subtitle"
 )
 
 // Error codes of the service, sent as error_code in every failed response.
@@ -92,8 +93,8 @@ func tooLarge(limit int64) *apiError {
 	return &apiError{Status: http.StatusRequestEntityTooLarge, Code: codePayloadTooLarge, Message: fmt.Sprintf("the request body is larger than the %d bytes allowed here", limit)}
 }
 
-func unsupportedType(want string) *apiError {
-	return &apiError{Status: http.StatusUnsupportedMediaType, Code: codeInvalidRequest, Message: "Content-Type must be " + want}
+func unsupported(why string) *apiError {
+	return &apiError{Status: http.StatusUnsupportedMediaType, Code: codeInvalidRequest, Message: why}
 }
 
 func rateLimited(seconds int, message string) *apiError {
@@ -139,6 +140,8 @@ var errorResponses = []struct {
 	{accounts.ErrUnauthorized, http.StatusUnauthorized, codeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},
 	{accounts.ErrSuspended, http.StatusForbidden, codeForbidden, "the account is suspended"},
 	{billing.ErrNoAccount, http.StatusUnauthorized, codeUnauthorized, "missing or invalid credentials: send X-API-Key or Authorization: Bearer"},
+	{subtitle.ErrNoWordTimes, http.StatusConflict, codeConflict, "format: ctm requires word times, which not every segment of this result has"},
+	{subtitle.ErrNoTurns, http.StatusConflict, codeConflict, "format: rttm requires speaker turns, but diarization did not run (enable_diarize)"},
 	{db.ErrFull, http.StatusInsufficientStorage, codeInternal, "the service is temporarily out of storage, try again later"},
 	{blob.ErrFull, http.StatusInsufficientStorage, codeInternal, "the service is temporarily out of storage, try again later"},
 	{context.Canceled, statusClientGone, codeInvalidRequest, "the client has gone away"},

@@ -109,7 +109,9 @@ func TestUnknownQueryParameters(t *testing.T) {
 		"/tasks?staus=failed":                     `did you mean "status"`,
 		"/billing/transactions?form=2030-01-01":   `did you mean "from"`,
 		"/billing/transactions?page=1&status=all": "status: there is no such query parameter here",
-		"/account?x": "x: there is no such query parameter here",
+		"/account?x":                     "x: there is no such query parameter here",
+		"/tasks?page=1&page=2":           "page: is given twice",
+		"/usage?period=day&period=month": "period: is given twice",
 	} {
 		a := w.do("GET", path, nil)
 		assert.Equal(t, 400, a.status, path)

@@ -70,14 +70,11 @@ func (e *apiError) openAI() openai.ErrorBody {
 	return openai.NewErrorBody(e.Status, e.Code, e.openAICode, e.Param, e.Message)
 }
 
-// transcribe handles POST /audio/transcriptions, as OpenAI's clients call it:
-// the upload becomes an ordinary task, and the response waits until it is done.
-func (s *Server) transcribe(w http.ResponseWriter, r *request) error { return s.listen(w, r, false) }
-
-// translation handles POST /audio/translations: a transcription in English.
-func (s *Server) translation(w http.ResponseWriter, r *request) error { return s.listen(w, r, true) }
-
-func (s *Server) listen(w http.ResponseWriter, r *request, translate bool) error {
+// transcribe handles POST /audio/transcriptions, or /audio/translations, whose
+// text is English, as OpenAI's clients call them: the upload becomes an ordinary
+// task, and the response waits until it is done.
+func (s *Server) transcribe(w http.ResponseWriter, r *request) error {
+	translate := strings.HasSuffix(r.route, "/translations")
 	files := &formFiles{server: s, r: r}
 	defer files.drop()
 	form, names, err := s.readForm(w, r, translate, files)
@@ -147,7 +144,7 @@ func (s *Server) readForm(w http.ResponseWriter, r *request, translate bool, fil
 	var names openai.Names
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
-		return nil, names, unsupportedType("multipart/form-data with a boundary")
+		return nil, names, unsupported("Content-Type must be multipart/form-data with a boundary")
 	}
 	body, err := limitedBody(w, r, maxUploadBody)
 	if err != nil {

@@ -35,12 +35,10 @@ func (q *query) refuse(format string, args ...any) {
 // text returns a parameter, and whether it is given.
 func (q *query) text(name string) (text string, given bool) {
 	values := q.values[name]
-	switch {
-	case len(values) == 0:
+	if len(values) == 0 {
 		return "", false
-	case len(values) > 1:
-		q.refuse("%s: is given twice", name)
-	case !utf8.ValidString(values[0]):
+	}
+	if !utf8.ValidString(values[0]) {
 		q.refuse("%s: not valid UTF-8", name)
 	}
 	return values[0], true

@@ -230,7 +230,7 @@ func (s *Server) routes(classes []byte) {
 	s.endpoint("/pricing", methods{"GET": s.open(s.getPricing)})
 	s.endpoint("/auth/login", methods{"POST": s.createToken})
 	s.endpoint("/audio/transcriptions", methods{"POST": s.waiting(s.transcribe)})
-	s.endpoint("/audio/translations", methods{"POST": s.waiting(s.translation)})
+	s.endpoint("/audio/translations", methods{"POST": s.waiting(s.transcribe)})
 	s.endpoint("/listen", methods{"GET": live(s, deepgram.NewLive), "POST": s.waiting(s.listenFile)})
 	// Other vendors' interfaces for live sound, outside the base path:
 	s.route(s.mux, s.folder()+"/v2/listen", methods{"GET": live(s, deepgram.NewFlux)})

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -250,10 +249,8 @@ func lastSegment(raw string) string {
 		}
 		return c
 	}, strings.ToValidUTF8(name, "\uFFFD"))
-	for utf8.RuneCountInString(name) > maxFilename {
-		_, size := utf8.DecodeRuneInString(name)
-		name = name[size:] // the extension is at the end
-	}
+	runes := []rune(name)
+	name = string(runes[max(0, len(runes)-maxFilename):]) // the extension is at the end
 	if name == "" || name == "." || name == "/" {
 		return "audio"
 	}

@@ -116,18 +116,19 @@ func (c *checker) numbers(key string, want int) []float32 {
 	if s == "" {
 		return nil
 	}
-	v, err := floats(strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == '[' || r == ']' }))
-	if err == nil && len(v) != want {
-		err = fmt.Errorf("found %d numbers", len(v))
-	}
+	v, err := floats(strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' || r == '[' || r == ']' }), want)
 	if err != nil {
 		c.fail(ErrContract, "metadata %s: expected %d numbers: %w", key, want, err)
 	}
 	return v
 }
 
-func floats(fields []string) ([]float32, error) {
-	v := make([]float32, len(fields))
+// floats reads want numbers.
+func floats(fields []string, want int) ([]float32, error) {
+	if len(fields) != want {
+		return nil, fmt.Errorf("found %d numbers", len(fields))
+	}
+	v := make([]float32, want)
 	for i, f := range fields {
 		x, err := strconv.ParseFloat(f, 32)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {

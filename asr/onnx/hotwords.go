@@ -54,11 +54,9 @@ func boosted(hotword string) string {
 func newBooster(hotwords []string, texts [][]byte, spaced bool) *booster {
 	b := &booster{nodes: []trieNode{{}}}
 	for i, w := range hotwords {
-		w = boosted(w)
-		if w == "" || len(w) > maxHotwordBytes || i >= maxHotwords {
-			continue
+		if w = boosted(w); w != "" && len(w) <= maxHotwordBytes && i < maxHotwords {
+			b.add(w, spaced)
 		}
-		b.add(w, spaced)
 	}
 	if len(b.nodes) == 1 {
 		return nil
@@ -68,9 +66,7 @@ func newBooster(hotwords []string, texts [][]byte, spaced bool) *booster {
 	for id, t := range texts {
 		b.text[id] = lowered(t)
 	}
-	if n, ok := b.nodes[0].next[' ']; ok {
-		b.start = n // a word may begin at the beginning of a window
-	}
+	b.start = b.nodes[0].next[' '] // a word may begin at the beginning of a window
 	return b
 }
 
@@ -196,10 +192,7 @@ func (b *booster) follow(node int, c byte) int {
 // border reports whether a byte cannot continue a spaced word: ASCII other than
 // letters and digits, or the lead byte of an Asian script.
 func border(c byte) bool {
-	if c >= 0xe3 {
-		return true
-	}
-	return c < 0x80 && (c < '0' || c > '9') && (c < 'a' || c > 'z')
+	return c >= 0xe3 || c < 0x80 && (c < '0' || c > '9') && (c < 'a' || c > 'z')
 }
 
 // place is a text's position in the tree.

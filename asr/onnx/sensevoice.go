@@ -96,10 +96,7 @@ func parseMVN(data []byte, want int) (shift, scale []float32, err error) {
 	}
 	var lists [][]float32
 	for _, list := range mvnLists.FindAllSubmatch(data, 2) {
-		v, err := floats(strings.Fields(string(list[1])))
-		if err == nil && len(v) != want {
-			err = fmt.Errorf("found %d numbers", len(v))
-		}
+		v, err := floats(strings.Fields(string(list[1])), want)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -27,10 +27,7 @@ func (e *Engine) unspelled(hotwords []string) (list []string) {
 	tokens := e.spell()
 	v := e.writing() // nil if there is no spotter
 	for i, word := range hotwords {
-		switch {
-		case strings.TrimSpace(word) == "":
-		case i < maxHotwords && (tokens.spells(word) || v != nil && ctc.Spottable(word, v)):
-		default:
+		if strings.TrimSpace(word) != "" && !(i < maxHotwords && (tokens.spells(word) || v != nil && ctc.Spottable(word, v))) {
 			list = append(list, word)
 		}
 	}
@@ -97,10 +94,7 @@ func (h *head) put(emissions []emission, spotted []ctc.Spotted) []emission {
 			e.text = " " + e.text
 		}
 		first, end, ok := covered(words, e.start, e.end)
-		if !ok || first < at {
-			continue
-		}
-		if end > first && h.vocab.same(emissions[first:end], s.Text) {
+		if !ok || first < at || end > first && h.vocab.same(emissions[first:end], s.Text) {
 			continue
 		}
 		out = append(append(out, emissions[at:first]...), e)

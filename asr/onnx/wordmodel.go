@@ -79,10 +79,7 @@ func (m *wordModel) link() {
 	m.add(nil)
 	m.first = append(m.first, int32(len(m.word)))
 	m.suffix = make([]int32, len(m.word))
-	for parent := range m.word {
-		if parent == 0 {
-			continue // the suffix of a single word is the empty node
-		}
+	for parent := 1; parent < len(m.word); parent++ { // the suffix of a single word is the empty node
 		for n := m.first[parent]; n < m.first[parent+1]; n++ {
 			for at := m.suffix[parent]; ; at = m.suffix[at] {
 				if s, ok := m.child(at, m.word[n]); ok {

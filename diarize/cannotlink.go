@@ -35,10 +35,7 @@ func (e *Embeddings) windowsByTile() [][]localWindow {
 		}
 		for j := first; j < len(e.Windows) && e.Windows[j].Start < t.window.End; j++ {
 			middle := (e.Windows[j].Start + e.Windows[j].End) / 2
-			if middle < t.window.Start || middle >= t.window.End {
-				continue
-			}
-			if who := t.at(middle); bits.OnesCount8(who) == 1 {
+			if who := t.at(middle); middle >= t.window.Start && middle < t.window.End && bits.OnesCount8(who) == 1 {
 				out[i] = append(out[i], localWindow{j, bits.TrailingZeros8(who)})
 			}
 		}

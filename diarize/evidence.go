@@ -49,35 +49,29 @@ type evidence struct {
 	observations, own []float64 // per group, from measure: its independent observations; its log likelihood as a voice
 }
 
-// evidenceOf returns groups for comparison: the sums of their windows' vectors,
-// their numbers of windows, and the usual cosines.
-func evidenceOf(sums [][]float32, size []float64, usual cosines) *evidence {
-	k := len(sums)
-	e := &evidence{alike: make([]float64, k*k), size: size, noise: noise(usual)}
-	for a, x := range sums {
-		for b, y := range sums {
-			e.alike[a*k+b] = float64(dot1(x, y))/(size[a]*size[b]) - usual.two
+// newEvidence returns groups for comparison: their numbers of windows, the usual
+// cosines, and the dot products of the sums of their windows' vectors.
+func newEvidence(size []float64, usual cosines, product func(a, b int) float64) *evidence {
+	k := len(size)
+	e := &evidence{alike: make([]float64, k*k), size: size, noise: max(1-usual.one, 0.01) / voiceDirections}
+	for a, n := range size {
+		for b, m := range size {
+			e.alike[a*k+b] = product(a, b)/(n*m) - usual.two
 		}
 	}
 	return e
+}
+
+// evidenceOf is newEvidence with the sums of the windows' vectors.
+func evidenceOf(sums [][]float32, size []float64, usual cosines) *evidence {
+	return newEvidence(size, usual, func(a, b int) float64 { return float64(dot1(sums[a], sums[b])) })
 }
 
 // evidence returns the base clusters for comparison.
 func (s *sums) evidence() *evidence {
 	k := len(s.count)
-	two := s.twoVoices()
-	e := &evidence{alike: make([]float64, k*k), size: make([]float64, k), noise: noise(s.cosines)}
-	for a, n := range s.count {
-		e.size[a] = float64(n)
-		for b, m := range s.count {
-			e.alike[a*k+b] = s.gram[a*k+b]/float64(n*m) - two
-		}
-	}
-	return e
+	return newEvidence(s.sizes(counting(k), k), cosines{s.cosines.one, s.twoVoices()}, func(a, b int) float64 { return s.gram[a*k+b] })
 }
-
-// noise returns the variance of a window around its voice, per direction.
-func noise(c cosines) float64 { return max(1-c.one, 0.01) / voiceDirections }
 
 // twoVoices returns the usual cosine of two voices: the recording's, if the
 // segmenter detects enough of them together, else the stated one.

@@ -82,9 +82,7 @@ func weakest(seconds []float64, unfit []bool, enough float64) (from int, targets
 		}
 	}
 	if len(targets) == 0 {
-		for g := range seconds {
-			targets = append(targets, g)
-		}
+		targets = counting(len(seconds))
 	}
 	return from, targets
 }

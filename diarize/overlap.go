@@ -180,10 +180,7 @@ func (t tile) longest(local int) (audio.Span, bool) {
 func nearestFree(v []float32, centre matrix, taken voice) int {
 	best, most := -1, float32(-2)
 	for s := range centre.n {
-		if slices.Contains(taken[:], s) {
-			continue
-		}
-		if c := dot1(v, centre.row(s)); c > most {
+		if c := dot1(v, centre.row(s)); c > most && !slices.Contains(taken[:], s) {
 			best, most = s, c
 		}
 	}
@@ -259,11 +256,9 @@ func exclusive(turns []piece) []piece {
 	var out []piece
 	end := 0
 	for _, p := range turns {
-		start := max(p.Start, end)
-		if start >= p.End {
-			continue
+		if start := max(p.Start, end); start < p.End {
+			out, end = append(out, piece{audio.Span{Start: start, End: p.End}, p.speaker}), p.End
 		}
-		out, end = append(out, piece{audio.Span{Start: start, End: p.End}, p.speaker}), p.End
 	}
 	return out
 }

@@ -191,10 +191,8 @@ func (s *sums) choose(windows []audio.Span, opt ClusterOptions, least, most int)
 	}
 	silhouette := -2.0
 	for _, c := range candidates {
-		if c.silhouette < best-(1-nearlyBest)*math.Abs(best) {
-			continue
-		}
-		if c.groups > k || c.groups == k && c.silhouette > silhouette {
+		near := c.silhouette >= best-(1-nearlyBest)*math.Abs(best)
+		if near && (c.groups > k || c.groups == k && c.silhouette > silhouette) {
 			group, k, silhouette = c.group, c.groups, c.silhouette
 		}
 	}

@@ -140,11 +140,8 @@ func setTimes(atoms []atom, at []int, c Cue) {
 	cursor, i := 0, 0
 	for _, w := range c.Words {
 		text := cleanText(w.Word)
-		if text == "" {
-			continue
-		}
 		found := strings.Index(c.Text[cursor:], text)
-		if found < 0 {
+		if text == "" || found < 0 {
 			continue
 		}
 		from := cursor + found

@@ -32,13 +32,8 @@ type Options struct {
 
 // withDefaults replaces zero and unusable values, such as seven columns.
 func (o Options) withDefaults() Options {
-	if o.MaxColumns <= 0 {
-		o.MaxColumns = 42
-	}
-	o.MaxColumns = max(o.MaxColumns, 8)
-	if o.MaxLines <= 0 {
-		o.MaxLines = 2
-	}
+	o.MaxColumns = max(cmp.Or(max(o.MaxColumns, 0), 42), 8)
+	o.MaxLines = cmp.Or(max(o.MaxLines, 0), 2)
 	if !(o.MaxSeconds > 0) {
 		o.MaxSeconds = 7
 	}

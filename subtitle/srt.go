@@ -31,11 +31,9 @@ func SRT(w io.Writer, cues []Cue, o Options) error {
 				prefix = ""
 			}
 			textfile.IsolateLines(v.lines, v.speaker != "")
-			for i, line := range v.lines {
-				if i > 0 {
-					prefix = ""
-				}
+			for _, line := range v.lines {
 				fmt.Fprintf(out, "%s\n", srtText(prefix+line))
+				prefix = "" // only before the first line
 			}
 		}
 		switch {

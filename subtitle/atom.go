@@ -150,11 +150,14 @@ func setTimes(atoms []atom, at []int, c Cue) {
 		for i < len(atoms) && at[i]+len(atoms[i].text) <= from {
 			i++
 		}
+		share := func(at int) float64 { // the parts of a word follow one another
+			return within(w.Start+(w.End-w.Start)*min(float64(at-from)/float64(len(text)), 1), c)
+		}
 		for k := i; k < len(atoms) && at[k] < to; k++ {
 			if at[k] >= from {
-				atoms[k].start = within(w.Start, c)
+				atoms[k].start = share(at[k])
 			}
-			atoms[k].end = within(w.End, c)
+			atoms[k].end = share(at[k] + len(atoms[k].text))
 		}
 	}
 	// Times never run backwards, even if the words' times do.

@@ -45,7 +45,7 @@ func (c *transcribeCmd) writeHTML(ctx context.Context, w io.Writer, file, name s
 	for _, l := range sentenceLines(res.Segments) {
 		whole.Segments = append(whole.Segments, *l.segment)
 	}
-	view := web.View{Name: name, Result: &whole, Peaks: waveform, Files: map[string]string{}}
+	view := web.View{Name: strings.ToValidUTF8(name, "\ufffd"), Result: &whole, Peaks: waveform, Files: map[string]string{}}
 	for _, format := range []subtitle.Format{subtitle.FormatSRT, subtitle.FormatVTT, subtitle.FormatRTTM} {
 		var text strings.Builder
 		switch err := c.layoutOptions.Write(&text, format, name, time.Now(), res); {

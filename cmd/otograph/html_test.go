@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -99,7 +100,8 @@ func TestWriteHTML(t *testing.T) {
 	require.NoError(t, c.writeHTML(t.Context(), &page, "-", "standard input", &otograph.Result{Ran: spec.Capabilities{ASR: true}, Segments: cut}, nil))
 	assert.Contains(t, page.String(), `"text":"I think it is the oil."`, "a sentence is one line")
 	page.Reset()
-	require.NoError(t, c.writeHTML(t.Context(), &page, "none.wav", "none.wav", &otograph.Result{}, nil))
+	require.NoError(t, c.writeHTML(t.Context(), &page, "n\xf6ne.wav", "n\xf6ne.wav", &otograph.Result{}, nil))
+	assert.True(t, utf8.Valid(page.Bytes()))
 	assert.NotContains(t, page.String(), `"peaks":"`)
 	c.EmbedAudio = true
 	assert.ErrorContains(t, c.writeHTML(t.Context(), &page, "html.go", "html.go", &otograph.Result{}, nil), "html.go: decoding it again")

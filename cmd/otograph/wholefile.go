@@ -30,7 +30,7 @@ func writeWhole(path string, write func(io.Writer) error) error {
 	}
 	defer os.Remove(f.Name()) // already renamed after a success
 	if err := errors.Join(write(f), f.Close()); err != nil {
-		return err
+		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	return os.Rename(f.Name(), target)
 }

@@ -1,5 +1,7 @@
 package diarize
 
+import "slices"
+
 // ward joins the base clusters step by step (J. H. Ward, "Hierarchical grouping
 // to optimize an objective function", 1963): each step joins the two groups
 // whose union adds least to the squared distances of the vectors from their
@@ -7,11 +9,7 @@ package diarize
 // outlying windows first, and two voices of real people last.
 func (s *sums) ward() []merge {
 	k := len(s.count)
-	size, dots := make([]float64, k), make([]float64, k*k)
-	for c, n := range s.count {
-		size[c] = float64(n)
-	}
-	copy(dots, s.gram)
+	size, dots := s.sizes(counting(k), k), slices.Clone(s.gram)
 	cost := func(a, b int) float64 {
 		n, m := size[a], size[b]
 		return n * m / (n + m) * (dots[a*k+a]/(n*n) + dots[b*k+b]/(m*m) - 2*dots[a*k+b]/(n*m))

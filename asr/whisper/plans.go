@@ -180,13 +180,9 @@ func doubtful(v vocabulary, w decode.Window, a attempt) bool {
 // promptHarms reports whether a window's text is worse with the prompt than
 // without: empty, failed, much shorter, or less likely.
 func promptHarms(prompted, plain attempt) bool {
-	switch {
-	case len(plain.tokens) == 0 || plain.failed():
+	if len(plain.tokens) == 0 || plain.failed() {
 		return len(prompted.tokens) == 0 && len(plain.tokens) > 0
-	case len(prompted.tokens) == 0 || prompted.failed():
-		return true
-	case float64(len(lettersOf(prompted.text))) < fewerLetters*float64(len(lettersOf(plain.text))):
-		return true
 	}
-	return plain.avgLogProb > prompted.avgLogProb
+	shorter := float64(len(lettersOf(prompted.text))) < fewerLetters*float64(len(lettersOf(plain.text)))
+	return len(prompted.tokens) == 0 || prompted.failed() || shorter || plain.avgLogProb > prompted.avgLogProb
 }

@@ -206,11 +206,9 @@ func (s *search) choose() {
 		}
 		for len(rest) > 0 { // the next candidate takes the place of an ended one
 			c, rest = rest[0], rest[1:]
-			if c.token.id != s.rules.eot {
-				if b := s.extended(c); len(b.tokens) < s.most && s.period(b.tokens) == 0 {
-					next = append(next, b)
-					break
-				}
+			if b := s.extended(c); c.token.id != s.rules.eot && len(b.tokens) < s.most && s.period(b.tokens) == 0 {
+				next = append(next, b)
+				break
 			}
 		}
 	}

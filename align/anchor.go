@@ -3,6 +3,8 @@ package align
 import (
 	"hash/maphash"
 	"slices"
+
+	"github.com/otograph/otograph/internal/engine/decode"
 )
 
 // pair matches a word of the text with a recognized word.
@@ -136,7 +138,7 @@ func (c *comparison) between(pairs []pair, text, recognized []string, begin, end
 func (c *comparison) common(a, b []string) []pair {
 	const step = 1 << 8 // a word counts one step, in a run slightly more
 	width := len(b) + 1
-	c.score, c.run = sized(c.score, (len(a)+1)*width), sized(c.run, (len(a)+1)*width)
+	c.score, c.run = decode.Sized(c.score, (len(a)+1)*width), decode.Sized(c.run, (len(a)+1)*width)
 	score, run := c.score, c.run
 	clear(score)
 	clear(run)

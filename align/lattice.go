@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/internal/engine/ctc"
+	"github.com/otograph/otograph/internal/engine/decode"
 )
 
 // The costs of the lattice, as logarithms of probabilities.
@@ -116,9 +117,6 @@ type tables struct {
 	from []int32
 }
 
-// sized returns a slice of length n. It reuses s if its capacity suffices.
-func sized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
-
 // row holds a frame's cost for each kind of state, as log probabilities.
 type row struct {
 	tokens              []float64 // by id
@@ -203,7 +201,7 @@ func (l *lattice) path(frames []frame, mem *tables) (states []int32, ok bool) {
 	}
 	n := len(l.states)
 	now, last := make([]float64, n), slices.Repeat([]float64{math.Inf(-1)}, n)
-	mem.back, mem.from = sized(mem.back, len(frames)*n), sized(mem.from, 2*len(frames)*l.nodes)
+	mem.back, mem.from = decode.Sized(mem.back, len(frames)*n), decode.Sized(mem.from, 2*len(frames)*l.nodes)
 	entries, row := make([]ctc.Entry, l.nodes), newRow(l.vocab)
 	for t, f := range frames { // every cell of mem is written before it is read
 		l.enter(entries, last, t == 0)

@@ -161,14 +161,14 @@ func (f *Finder) take(c copied, taken []bool) (list []copied) {
 	return list
 }
 
-// sized returns a slice of n values in the memory of s, if that suffices.
-func sized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
+// Sized returns a slice of n values in the memory of s, if that suffices.
+func Sized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
 // lowSound returns the sound without its lowest and highest frequencies, so
 // that hum and direct current do not correlate, and noise correlates little.
 func (f *Finder) lowSound() []float64 {
 	const mean = audio.SampleRate / 125
-	f.sound = sized(f.sound, max(len(f.samples)-mean, 0)/echoHop*echoHop)
+	f.sound = Sized(f.sound, max(len(f.samples)-mean, 0)/echoHop*echoHop)
 	var long float64 // the sum of mean samples from i on
 	for _, x := range f.samples[:min(mean, len(f.samples))] {
 		long += float64(x)
@@ -192,7 +192,7 @@ func (f *Finder) autocorrelation() []float64 {
 	if f.transform == nil || f.transform.Len() != size {
 		f.transform, f.cosines = fourier.NewFFT(size), fourier.NewDCT(size/2+1)
 	}
-	f.padded, f.spectrum = sized(f.padded, size), sized(f.spectrum, size/2+1)
+	f.padded, f.spectrum = Sized(f.padded, size), Sized(f.spectrum, size/2+1)
 	clear(f.padded)
 	for i := range n {
 		f.padded[i] = f.left[i*echoEach]

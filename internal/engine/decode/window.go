@@ -50,9 +50,7 @@ type PackOptions struct {
 const quietReach = 5.0
 
 func (o PackOptions) withDefaults() PackOptions {
-	def := func(v *float64, d float64) {
-		*v = max(cmp.Or(*v, d), 0)
-	}
+	def := func(v *float64, d float64) { *v = max(cmp.Or(*v, d), 0) }
 	def(&o.Max, 30)
 	def(&o.MaxGap, 0.5)
 	def(&o.Lead, 0.2)

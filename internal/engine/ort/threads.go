@@ -40,27 +40,20 @@ func NewWorkerPool(threads int) *WorkerPool {
 // of the lowest number, or the context's. Several calls of Do may share a pool.
 func (c *WorkerPool) Do(ctx context.Context, n int, f func(i int) error) error {
 	errs := make([]error, n)
-	var (
-		running sync.WaitGroup
-		failed  = make(chan struct{})
-		fail    sync.Once
-	)
-submit:
-	for i := range n {
+	var running sync.WaitGroup
+	submitting, stop := context.WithCancel(ctx)
+	defer stop()
+	for i := 0; i < n && submitting.Err() == nil; i++ {
 		running.Add(1)
 		job := func() {
 			defer running.Done()
 			if errs[i] = f(i); errs[i] != nil {
-				fail.Do(func() { close(failed) })
+				stop()
 			}
 		}
 		select {
-		case <-ctx.Done():
+		case <-submitting.Done():
 			running.Done()
-			break submit
-		case <-failed:
-			running.Done()
-			break submit
 		case c.jobs <- job:
 		}
 	}

@@ -47,11 +47,14 @@ func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(emb
 		tokens = append(tokens, []byte(s))
 	}
 	var out bytes.Buffer
+	out.Grow(4*int(h.Vocabulary)*int(h.TextState) + 1<<20) // the embedding, and little else
 	w := ggmlfile.NewWriter(&out, h, make([]float32, h.Mels*ggmlfile.MelBins), tokens)
 	width := int(h.TextState)
-	embedding := slices.Clone(testEmbedding())
+	embedding := testEmbedding()
 	if n := int(h.Vocabulary) * width; n != len(embedding) {
 		embedding = randomEmbedding(n, width)
+	} else if len(edits) > 0 {
+		embedding = slices.Clone(embedding)
 	}
 	position := make([]float32, int(h.TextContext)*width)
 	for p := range int(h.TextContext) {
@@ -78,16 +81,16 @@ func buildModelAs(h ggmlfile.Header, plan []int, sure float32, edits ...func(emb
 			typ = ggmlfile.TensorF16
 		}
 		w.Tensor(name, dims, typ)
-		values := make([]float32, n)
+		var values []float32
 		switch name {
 		case "decoder.token_embedding.weight":
 			values = embedding
 		case "decoder.positional_embedding":
 			values = position
 		case "decoder.ln.weight":
-			for i := range values {
-				values[i] = sure
-			}
+			values = slices.Repeat([]float32{sure}, n)
+		default:
+			values = make([]float32, n)
 		}
 		w.Values(values, typ)
 	}

@@ -330,7 +330,7 @@ var statements = []statement{
 		if testing.Short() && w.database != "" {
 			t.Skip("at length: make test-extent")
 		}
-		encode := exec.Command("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "anullsrc=r=8000:cl=mono", "-t", "18002", "-c:a", "flac", "-f", "flac", "-")
+		encode := exec.Command("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "anullsrc=r=1000:cl=mono", "-t", "18002", "-c:a", "flac", "-f", "flac", "-")
 		long, err := encode.Output()
 		if err != nil {
 			t.Skipf("ffmpeg makes no recording of five hours here: %v", err)

@@ -114,6 +114,22 @@ func TestErrorsContainTheResponse(t *testing.T) {
 	}
 }
 
+func TestVoices(t *testing.T) {
+	var asked []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.EscapedPath())
+		_, _ = io.WriteString(w, `{"voices": [{"id": "v1", "name": "Ann", "recordings": 2, "denied": 1}]}`)
+	}))
+	defer srv.Close()
+	c, err := New(srv.URL+"/v1", "asr_key")
+	require.NoError(t, err)
+	voices, err := c.Voices(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []Voice{{ID: "v1", Name: "Ann", Recordings: 2, Denied: 1}}, voices)
+	require.NoError(t, c.DeleteVoice(t.Context(), "a/b"))
+	assert.Equal(t, []string{"GET /v1/voices", "DELETE /v1/voices/a%2Fb"}, asked)
+}
+
 // callback returns a notification signed with secret at a given time.
 func callback(secret, body string, at time.Time) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/hook", strings.NewReader(body))

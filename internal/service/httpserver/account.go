@@ -2,8 +2,6 @@ package httpserver
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -142,9 +140,6 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 		secret, k, err = s.cfg.Accounts.CreateLimitedKey(r.Context(), r.who.Account, accounts.KeyOptions{ID: id, Most: maxKeys})
 		return err
 	})
-	if errors.Is(err, accounts.ErrTooManyKeys) {
-		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: fmt.Sprintf("the account already has %d API keys: revoke one first", maxKeys), cause: err}
-	}
 	if err != nil {
 		return err
 	}

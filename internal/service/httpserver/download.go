@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"mime"
 	"net/http"
@@ -32,10 +33,7 @@ func (s *Server) getTranscript(w http.ResponseWriter, r *request, id string) err
 	}
 	corrections.Rename(result, names)
 	var out bytes.Buffer
-	name, date := stored.Task.AudioFilename, time.Now()
-	if stored.Task.FinishedAt != nil {
-		date = *stored.Task.FinishedAt
-	}
+	name, date := stored.Task.AudioFilename, *cmp.Or(stored.Task.FinishedAt, new(time.Now()))
 	if err := subtitle.Write(&out, format, name, date, result); err != nil {
 		return err
 	}
@@ -106,8 +104,5 @@ func audioType(name string) string {
 
 // attachment returns the Content-Disposition of a download.
 func attachment(name string) string {
-	if value := mime.FormatMediaType("attachment", map[string]string{"filename": name}); value != "" {
-		return value
-	}
-	return "attachment"
+	return cmp.Or(mime.FormatMediaType("attachment", map[string]string{"filename": name}), "attachment")
 }

@@ -125,6 +125,7 @@ var errorResponses = []struct {
 	{tasks.ErrModel, http.StatusBadRequest, codeInvalidRequest, "model: there is no such model here; see GET /models"},
 	{billing.ErrAfter, http.StatusBadRequest, codeInvalidRequest, "after: must be the id of an entry of this list; it may have been deleted"},
 	{accounts.ErrNoVoice, http.StatusNotFound, codeNotFound, "there is no such voice"},
+	{accounts.ErrTooManyKeys, http.StatusConflict, codeConflict, fmt.Sprintf("the account already has %d API keys: revoke one first", maxKeys)},
 	{webhook.ErrNoHook, http.StatusNotFound, codeNotFound, "the account has no hook: set it with PUT /account/hook"},
 	{tasks.ErrNoAudio, http.StatusNotFound, codeNotFound, "the service does not keep this recording"},
 	{tasks.ErrNotFound, http.StatusNotFound, codeNotFound, "there is no such task"},

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
@@ -250,10 +249,7 @@ func safeName(name string) string {
 		}
 		return c
 	}, name)
-	for len(name) > 200 { // file systems allow 255 bytes
-		_, size := utf8.DecodeRuneInString(name)
-		name = name[size:] // the ending stays
-	}
+	name = strings.ToValidUTF8(name[max(0, len(name)-200):], "") // file systems allow 255 bytes; the ending stays
 	return cmp.Or(strings.TrimRight(name, ". "), "recording")
 }
 

@@ -194,10 +194,7 @@ func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Resu
 		return result, err
 	}
 	if t.Status != tasks.StatusDone {
-		reason := "unknown reason"
-		if t.ErrorMessage != nil {
-			reason = *t.ErrorMessage
-		}
+		reason := *cmp.Or(t.ErrorMessage, new("unknown reason"))
 		if t.Status == tasks.StatusAbandoned {
 			return result, &apiError{Status: http.StatusInternalServerError, Code: codeInternal, Message: "the task was abandoned: " + reason}
 		}

@@ -23,8 +23,8 @@ const (
 	// ContractNeMoCTC is a NeMo CTC model (Citrinet, Conformer, FastConformer,
 	// Parakeet CTC, CTC branch of a hybrid).
 	ContractNeMoCTC = "nemo-ctc"
-	// ContractNeMoTransducer is a NeMo RNN-T or TDT model in three files
-	// (encoder, decoder, joiner) or two (encoder, decoder_joint).
+	// ContractNeMoTransducer is a NeMo RNN-T or TDT model, offline or cache-aware,
+	// in three files (encoder, decoder, joiner) or two (encoder, decoder_joint).
 	ContractNeMoTransducer = "nemo-transducer"
 	// ContractGigaAMCTC is GigaAM CTC, version 2 or 3.
 	ContractGigaAMCTC = "gigaam-ctc"

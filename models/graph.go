@@ -95,8 +95,8 @@ var families = []family{
 		is(in("input_1", "input_2", "input_3", "input_6", "input_7"), input("input_1", func(v Port) bool { return v.Rank() > 2 && v.Shape[2] == 41 })))),
 
 	// Streaming exports, whose inputs include the previous piece's state.
-	refused("a streaming NeMo model (it takes the caches of the piece before): expected the offline export",
-		in("audio_signal", "length"), inPrefix("cache_")),
+	refused("a streaming NeMo model other than a transducer: expected the offline export",
+		in("audio_signal", "length"), inPrefix("cache_"), not(out("outputs", "encoded_lengths"))),
 	refused("a part of a streaming Paraformer: expected the offline export (speech, speech_lengths to logits, token_num)",
 		either(is(named("paraformer"), not(is(in("speech", "speech_lengths"), out("logits", "token_num")))), in("enc", "acoustic_embeds"))),
 	refused("a streaming Zipformer or WeNet model: expected the offline export with inputs x and x_lens alone",

@@ -45,6 +45,7 @@ func everyFamily() map[string]madeUp {
 		"sense voice by funasr":  {g().Input("speech", f32, 1, "T", 560).Input("speech_lengths", i32, 1).Input("language", i32, 1).Input("textnorm", i32, 1).Output("ctc_logits", f32, 1, "T", 9).Output("encoder_out_lens", i32, 1), RoleOptimized, ContractSenseVoice, PartModel},
 		"paraformer":             {g().Input("speech", f32, 1, "T", 560).Input("speech_lengths", i32, 1).Output("logits", f32, 1, "U", 9).Output("token_num", i32, 1), RoleOptimized, ContractParaformer, PartModel},
 		"nemo ctc":               {modeltest.NeMoCTC(), RoleOptimized, ContractNeMoCTC, PartModel},
+		"nemo stream":            {modeltest.TDTEncoder().Input("cache_last_channel", f32, 1, 17, 70, 512).Input("cache_last_channel_len", i64, 1), RoleOptimized, ContractNeMoTransducer, PartEncoder},
 		"tdt encoder":            {modeltest.TDTEncoder(), RoleOptimized, ContractNeMoTransducer, PartEncoder},
 		"tdt decoder":            {modeltest.TDTDecoder(), RoleOptimized, ContractNeMoTransducer, PartDecoder},
 		"tdt joiner":             {modeltest.TDTJoiner(), RoleOptimized, ContractNeMoTransducer, PartJoiner},
@@ -178,7 +179,7 @@ func TestOtherFilesAreIdentified(t *testing.T) {
 		"streaming transducer": {
 			modeltest.IcefallStream().Input("cached_key_1", f32, 128, "N", 128).Bytes(), ErrUnsupported, "an icefall transducer in an unknown layout",
 		},
-		"streaming nemo": {modeltest.NeMoCTC().Input("cache_last_channel", f32, 1, 17, 70, 512).Input("cache_last_time", f32, 1, 17, 512, 8).Bytes(), ErrUnsupported, "streaming NeMo"},
+		"streaming nemo": {modeltest.NeMoCTC().Input("cache_last_channel", f32, 1, 17, 70, 512).Input("cache_last_time", f32, 1, 17, 512, 8).Bytes(), ErrUnsupported, "streaming NeMo model other than a transducer"},
 		"streaming paraformer": {
 			g().Input("speech", f32, 1, "T", 560).Input("speech_lengths", i32, 1).Output("enc", f32, 1, "T", 512).
 				Output("enc_len", i32, 1).Output("alphas", f32, 1, "T").Meta("model_type", "paraformer").Bytes(), ErrUnsupported, "streaming Paraformer",

@@ -50,6 +50,34 @@ func madeUpStreamingEncoder() *onnxfile.Graph {
 		Meta("model_type", "zipformer2").Meta("T", "45").Meta("decode_chunk_len", "32")
 }
 
+// madeUpNeMoStream recognizes the tones in the first two rows of a chunk, and
+// adds the caches, which the made-up network leaves empty.
+func madeUpNeMoStream() *onnxfile.Graph {
+	low, high := nemoBands(128)
+	g := onnxfile.NewGraph()
+	g.Input("audio_signal", onnxfile.Float32, "B", 128, "T").Input("length", onnxfile.Int64, "B")
+	g.Input("cache_last_channel", onnxfile.Float32, "B", 1, 5, nil).Input("cache_last_channel_len", onnxfile.Int64, "B")
+	turned := func(x string) string { return g.Op("Transpose", []string{x}, onnxfile.AttrInts("perm", 0, 2, 1)) }
+	chunk := g.Op("Slice", []string{turned("audio_signal"), g.Const(ints(0)), g.Const(ints(16)), g.Const(ints(1))})
+	w, bias := script{v: 5, blank: 4, low: 2, high: 3}.weights(128, low, high, -4)
+	rows := turned(scores(g, everyNth(g, chunk, 8), w, bias))
+	g.Node("Add", []string{rows, g.Op("Squeeze", []string{"cache_last_channel", g.Const(ints(1))})}, []string{"outputs"})
+	g.Node("Identity", []string{"cache_last_channel"}, []string{"cache_last_channel_next"})
+	g.Node("Add", []string{"cache_last_channel_len", g.Const(ints(2))}, []string{"cache_last_channel_next_len"})
+	g.Node("Div", []string{"length", g.Const(ints(12))}, []string{"encoded_lengths"})
+	return g.Output("outputs", onnxfile.Float32, "B", 5, 2).Output("encoded_lengths", onnxfile.Int64, "B").
+		Output("cache_last_channel_next", onnxfile.Float32, "B", 1, 5, nil).Output("cache_last_channel_next_len", onnxfile.Int64, "B").
+		Meta("model_type", "EncDecRNNTBPEModel").Meta("normalize_type", "NA").Meta("window_size", "25").Meta("chunk_shift", "16").
+		Meta("cache_last_channel_dim3", "1").Meta("subsampling_factor", "8").Meta("pred_rnn_layers", "2").Meta("pred_hidden", "6")
+}
+
+func nemoStreamParts() parts {
+	return parts{
+		ONNX: source(madeUpNeMoStream(), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
+		Joiner: source(madeUpJoiner(nil), "joiner.onnx"), Tokens: tokensFile(nemoTokens),
+	}
+}
+
 func streamingParts() parts {
 	m := icefallParts(2)
 	m.ONNX = source(madeUpStreamingEncoder(), "encoder.onnx")

@@ -144,6 +144,8 @@ type network interface {
 	features(samples []float32) matrix
 	// batchable reports whether several windows may share a run.
 	batchable() bool
+	// chunked reports whether an encoder reads a window in chunks.
+	chunked() bool
 	// run decodes the windows of one batch, a single window unless batchable.
 	run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error)
 	// languages returns the family's own languages; nil if it declares none.
@@ -207,7 +209,7 @@ func openParts(m parts) (*Engine, error) {
 	}
 	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, known: known, batch: mostBatch}
 	e.window = cmp.Or(m.WindowSeconds, defaultWindow)
-	if net, ok := net.(*icefall); ok && net.chunks != nil { // a cut would lose the states
+	if net.chunked() { // a cut would lose the states
 		e.window = cmp.Or(m.WindowSeconds, longestWindow)
 	}
 	if grams != nil {

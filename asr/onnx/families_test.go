@@ -164,32 +164,27 @@ func randomParaformer(r *rand.Rand) *onnxfile.Graph {
 // randomSearch is a transducer whose encoder ignores the sound, so that the
 // comparison covers only the search, with its states and durations.
 func randomSearch(r *rand.Rand, durations int, url string) map[string]*onnxfile.Graph {
-	const dim, wide = 16, 12
+	const dim = 16
 	e := onnxfile.NewGraph()
 	e.Input("audio_signal", onnxfile.Float32, "B", 80, "T").Input("length", onnxfile.Int64, "B")
 	n := e.Op("Div", []string{e.Op("Sub", []string{"length", e.Const(ints(20))}), e.Const(ints(8))})
 	e.Node("Slice", []string{e.Const(random(r, 0.9, 1, dim, 400)), e.Const(ints(0)), n, e.Const(ints(2))}, []string{"outputs"})
 	e.Node("Identity", []string{n}, []string{"encoded_lengths"})
 	e.Output("outputs", onnxfile.Float32, "B", dim, "T8").Output("encoded_lengths", onnxfile.Int64, "B")
-	for k, v := range map[string]string{
-		"vocab_size": fmt.Sprint(familySymbols - 1), "normalize_type": "per_feature", "pred_rnn_layers": "2", "pred_hidden": fmt.Sprint(wide),
-		"subsampling_factor": "8", "model_type": "EncDecRNNTBPEModel", "version": "2", "model_author": "NeMo", "url": url,
-	} {
-		e.Meta(k, v)
-	}
+	nemoMeta(e, url).Meta("normalize_type", "per_feature")
 	d := onnxfile.NewGraph()
 	d.Input("targets", onnxfile.Int32, "B", "U").Input("target_length", onnxfile.Int32, "B")
-	d.Input("states.1", onnxfile.Float32, 2, "B", wide).Input("states.2", onnxfile.Float32, 2, "B", wide)
-	said := d.Op("Gather", []string{d.Const(random(r, 1, familySymbols, wide)), "targets"}, onnxfile.AttrInt("axis", 0))
+	d.Input("states.1", onnxfile.Float32, 2, "B", nemoWide).Input("states.2", onnxfile.Float32, 2, "B", nemoWide)
+	said := d.Op("Gather", []string{d.Const(random(r, 1, familySymbols, nemoWide)), "targets"}, onnxfile.AttrInt("axis", 0))
 	one := d.Op("Tanh", []string{d.Op("Add", []string{d.Op("Mul", []string{"states.1", d.Const(onnxfile.Floats(nil, 0.6))}), said})})
 	two := d.Op("Tanh", []string{d.Op("Add", []string{d.Op("Mul", []string{"states.2", d.Const(onnxfile.Floats(nil, 0.3))}), d.Op("Mul", []string{one, d.Const(onnxfile.Floats(nil, -0.5))})})})
 	d.Node("Identity", []string{one}, []string{"new.1"})
 	d.Node("Identity", []string{two}, []string{"new.2"})
 	top := d.Op("Slice", []string{d.Op("Add", []string{one, two}), d.Const(ints(1)), d.Const(ints(2)), d.Const(ints(0))})
-	d.Node("Transpose", []string{d.Op("MatMul", []string{top, d.Const(random(r, 0.5, wide, dim))})}, []string{"outputs"}, onnxfile.AttrInts("perm", 0, 2, 1))
+	d.Node("Transpose", []string{d.Op("MatMul", []string{top, d.Const(random(r, 0.5, nemoWide, dim))})}, []string{"outputs"}, onnxfile.AttrInts("perm", 0, 2, 1))
 	d.Node("Identity", []string{"target_length"}, []string{"prednet_lengths"})
 	d.Output("outputs", onnxfile.Float32, "B", dim, "U").Output("prednet_lengths", onnxfile.Int32, "B").
-		Output("new.1", onnxfile.Float32, 2, "B", wide).Output("new.2", onnxfile.Float32, 2, "B", wide)
+		Output("new.1", onnxfile.Float32, 2, "B", nemoWide).Output("new.2", onnxfile.Float32, 2, "B", nemoWide)
 	j := onnxfile.NewGraph()
 	j.Input("encoder_outputs", onnxfile.Float32, "B", dim, 1).Input("decoder_outputs", onnxfile.Float32, "B", dim, 1)
 	sum := j.Op("Tanh", []string{j.Op("Transpose", []string{j.Op("Add", []string{"encoder_outputs", "decoder_outputs"})}, onnxfile.AttrInts("perm", 0, 2, 1))})
@@ -250,8 +245,8 @@ func randomStream(r *rand.Rand, chunk, shift int) map[string]*onnxfile.Graph {
 			}
 		}
 		fresh := e.Op("Tanh", []string{e.Op("Mul", []string{heard, e.Const(random(r, 20, fixed...))})})
-		e.Node("Add", []string{e.Op("Mul", []string{name, e.Const(onnxfile.Floats(nil, 0.7))}), fresh}, []string{newState + name})
-		e.Output(newState+name, onnxfile.Float32, shape...)
+		e.Node("Add", []string{e.Op("Mul", []string{name, e.Const(onnxfile.Floats(nil, 0.7))}), fresh}, []string{"new_" + name})
+		e.Output("new_"+name, onnxfile.Float32, shape...)
 		mean := e.Op("ReduceMean", []string{e.Op("Mul", []string{name, e.Const(random(r, 3, fixed...))})}, onnxfile.AttrInt("keepdims", 0))
 		out = e.Op("Add", []string{out, e.Op("Mul", []string{mean, e.Const(random(r, 2, dim))})})
 	}
@@ -265,10 +260,10 @@ func randomStream(r *rand.Rand, chunk, shift int) map[string]*onnxfile.Graph {
 	}
 	state("embed_states", "N", 128, 3, 19)
 	e.Input("processed_lens", onnxfile.Int64, "N")
-	e.Node("Add", []string{"processed_lens", e.Const(ints(int64(shift / 2)))}, []string{newState + "processed_lens"})
+	e.Node("Add", []string{"processed_lens", e.Const(ints(int64(shift / 2)))}, []string{"new_processed_lens"})
 	age := e.Op("Sin", []string{e.Op("Cast", []string{"processed_lens"}, onnxfile.AttrInt("to", toFloat))})
 	e.Node("Add", []string{out, e.Op("Mul", []string{age, e.Const(random(r, 0.3, dim))})}, []string{"encoder_out"})
-	e.Output(newState+"processed_lens", onnxfile.Int64, "N")
+	e.Output("new_processed_lens", onnxfile.Int64, "N")
 	for k, v := range map[string]string{
 		"model_type": "zipformer2", "version": "1", "model_author": "k2-fsa", "T": fmt.Sprint(chunk), "decode_chunk_len": fmt.Sprint(shift),
 		"num_encoder_layers": "1,2", "encoder_dims": "8,12", "query_head_dims": "4,4", "value_head_dims": "3,3", "num_heads": "2,4",
@@ -276,6 +271,44 @@ func randomStream(r *rand.Rand, chunk, shift int) map[string]*onnxfile.Graph {
 	} {
 		e.Meta(k, v)
 	}
+	files["encoder.onnx"] = e
+	return files
+}
+
+// nemoWide is the width of randomSearch's predictor.
+const nemoWide = 12
+
+func nemoMeta(g *onnxfile.Graph, url string) *onnxfile.Graph {
+	return g.Meta("vocab_size", fmt.Sprint(familySymbols-1)).Meta("pred_rnn_layers", "2").Meta("pred_hidden", fmt.Sprint(nemoWide)).
+		Meta("subsampling_factor", "8").Meta("model_type", "EncDecRNNTBPEModel").Meta("version", "2").Meta("model_author", "NeMo").Meta("url", url)
+}
+
+// randomNeMoStream is randomSearch with a cache-aware encoder, which ignores the
+// sound: each frame is computed from the caches, which count and mix.
+func randomNeMoStream(r *rand.Rand, window, shift int) map[string]*onnxfile.Graph {
+	const dim = 16
+	const url = "https://example.org/fastconformer-streaming"
+	files := randomSearch(r, 0, url)
+	e := nemoMeta(onnxfile.NewGraph(), url)
+	frames := int64(shift / 8)
+	e.Input("audio_signal", onnxfile.Float32, "B", 80, window).Input("length", onnxfile.Int64, "B")
+	e.Output("outputs", onnxfile.Float32, "B", dim, int(frames)).Output("encoded_lengths", onnxfile.Int64, "B") // sherpa-onnx counts outputs
+	age := e.Op("Cast", []string{"cache_last_channel_len"}, onnxfile.AttrInt("to", toFloat))
+	out := e.Op("Sin", []string{e.Op("Add", []string{e.Const(random(r, 3, 1, dim, frames)), e.Op("Mul", []string{age, e.Const(random(r, 2, dim, frames))})})})
+	for i, name := range []string{"cache_last_channel", "cache_last_time"} {
+		shape := [][2]int64{{5, dim}, {dim, 4}}[i]
+		e.Input(name, onnxfile.Float32, "B", 3, nil, nil).Output(name+"_next", onnxfile.Float32, "B", 3, nil, nil)
+		e.Meta(name+"_dim1", "3").Meta(name+"_dim2", fmt.Sprint(shape[0])).Meta(name+"_dim3", fmt.Sprint(shape[1]))
+		fresh := e.Op("Sin", []string{e.Op("Mul", []string{e.Op("Add", []string{age, e.Const(onnxfile.Floats(nil, 1))}), e.Const(random(r, 5, 1, 3, shape[0], shape[1]))})})
+		e.Node("Add", []string{e.Op("Mul", []string{name, e.Const(onnxfile.Floats(nil, 0.7))}), fresh}, []string{name + "_next"})
+		mean := e.Op("ReduceMean", []string{e.Op("Mul", []string{name, e.Const(random(r, 3, 1, 3, shape[0], shape[1]))})}, onnxfile.AttrInt("keepdims", 0))
+		out = e.Op("Add", []string{out, e.Op("Mul", []string{mean, e.Const(random(r, 2, dim, 1))})})
+	}
+	e.Input("cache_last_channel_len", onnxfile.Int64, "B").Output("cache_last_channel_next_len", onnxfile.Int64, "B")
+	e.Node("Add", []string{"cache_last_channel_len", e.Const(ints(int64(shift / 8)))}, []string{"cache_last_channel_next_len"})
+	e.Node("Identity", []string{out}, []string{"outputs"})
+	e.Node("Div", []string{"length", e.Const(ints(8))}, []string{"encoded_lengths"})
+	e.Meta("normalize_type", "NA").Meta("window_size", fmt.Sprint(window)).Meta("chunk_shift", fmt.Sprint(shift))
 	files["encoder.onnx"] = e
 	return files
 }
@@ -304,6 +337,7 @@ func families() map[string]family {
 		"icefall transducer":           {kind: "icefallTransducer", files: randomIcefall(r(9)), list: zipformer, truth: kaldiTruth(1, false, 7600)},
 		"icefall streaming transducer": {kind: "zipformerOnline", files: randomStream(r(10), 45, 32), list: zipformer},
 		"icefall streaming transducer, chunks of 64 frames": {kind: "zipformerOnline", files: randomStream(r(11), 77, 64), list: zipformer},
+		"NeMo streaming RNN-T, search alone":                {kind: "nemoOnline", files: randomNeMoStream(r(12), 25, 16), list: list(nil, []string{"<blk>"})},
 		"NeMo RNN-T, search alone":                          {kind: "transducer", files: randomSearch(r(6), 0, "https://example.org/fastconformer"), list: nemo},
 		"NeMo TDT, search alone":                            {kind: "transducer", files: randomSearch(r(8), 5, "https://example.org/parakeet-tdt"), list: nemo},
 	}
@@ -505,8 +539,8 @@ func TestFamiliesEqualSherpaONNX(t *testing.T) {
 			e := openMadeUp(t, m)
 			features := e.net.features(samples)
 			theirSamples := slices.Clone(samples)
-			if net, ok := e.net.(*icefall); ok && net.chunks != nil { // sherpa-onnx reads a chunk once there is a frame after it
-				theirSamples = append(theirSamples, make([]float32, (features.frames+1)*audio.SampleRate/100-len(samples))...)
+			if e.net.chunked() { // sherpa-onnx reads a chunk once there is a frame after it
+				theirSamples = append(theirSamples, make([]float32, (features.frames+3)*audio.SampleRate/100-len(samples))...)
 			}
 			wave, err := json.Marshal(theirSamples)
 			require.NoError(t, err)

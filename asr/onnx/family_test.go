@@ -83,6 +83,7 @@ func toneFamilies() map[string]struct {
 		}, models.ContractNeMoTransducer, 0.08},
 		"icefall transducer": {icefallParts(2), models.ContractIcefallTransducer, 0.04},
 		"icefall streaming":  {streamingParts(), models.ContractIcefallTransducer, 0.04},
+		"nemo streaming":     {nemoStreamParts(), models.ContractNeMoTransducer, 0.08},
 		"tdt three files": {parts{
 			ONNX: source(madeUpEncoder(true), "encoder.onnx"), Decoder: source(madeUpDecoder(), "decoder.onnx"),
 			Joiner: source(madeUpJoiner(two), "joiner.onnx"), Tokens: tokensFile(nemoTokens),

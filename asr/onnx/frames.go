@@ -43,10 +43,10 @@ func openFrames(m parts, g *checker, vocab *vocabulary) (network, error) {
 
 func (f *frames) features(samples []float32) matrix { return fbankMatrix(f.fbank, samples) }
 
-// fbankMatrix returns the 80 filter bank energies of each frame.
+// fbankMatrix returns the filter bank energies of each frame.
 func fbankMatrix(fbank *dsp.Extractor, samples []float32) matrix {
-	n := fbank.Frames(len(samples))
-	m := matrix{data: make([]float32, n*80), frames: n, dim: 80}
+	n, bands := fbank.Frames(len(samples)), fbank.Bands()
+	m := matrix{data: make([]float32, n*bands), frames: n, dim: bands}
 	fbank.Compute(m.data, samples)
 	return m
 }

@@ -33,7 +33,6 @@ type icefall struct {
 	context       int
 	// unknown is the id of <unk>, which counts as blank; -1 without one.
 	unknown int
-	chunks  *chunks // of a streaming encoder, else nil
 }
 
 func openIcefall(m parts, g *checker, vocab *vocabulary) (network, error) {
@@ -48,7 +47,7 @@ func openIcefall(m parts, g *checker, vocab *vocabulary) (network, error) {
 		g.ports(inputs, float(outputs[0], -1, -1, -1), ort.Info{Name: outputs[1]})
 		t.lens, t.batch = g.integer("x_lens", 1), !g.oneAtATime("x")
 	} else {
-		t.chunks = g.chunks(outputs[0])
+		t.chunks = g.chunks(&chunks{frames: "x", outputs: outputs[:1]}, 80, "T", "decode_chunk_len", func(state string) string { return "new_" + state })
 		outputs = t.chunks.outputs
 	}
 	if !present(m.Decoder) || !present(m.Joiner) {

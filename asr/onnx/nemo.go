@@ -24,7 +24,8 @@ type nemoFront struct {
 	config      nemoConfig
 }
 
-func openNeMoFront(m parts, g *checker) (f nemoFront) {
+// openNeMoFront checks the inputs: sound, length, and the encoder's caches.
+func openNeMoFront(m parts, g *checker, caches ...ort.Info) (f nemoFront) {
 	f.config = g.config(m.Config)
 	subsampling := 8
 	if giga(m.Contract, g) {
@@ -35,7 +36,7 @@ func openNeMoFront(m parts, g *checker) (f nemoFront) {
 		f.signal, f.length = "audio_signal", "length"
 		f.mel, f.normalize = nemoMel(g, f.config)
 	}
-	g.ports([]ort.Info{float(f.signal, -1, int64(f.mel.Bands()), -1), {Name: f.length}})
+	g.ports(append(caches, float(f.signal, -1, int64(f.mel.Bands()), -1), ort.Info{Name: f.length}))
 	f.lens = g.integer(f.length, 1)
 	f.subsampling = g.number("subsampling_factor", cmp.Or(f.config.Subsampling, subsampling), 1, 64)
 	return f
@@ -61,15 +62,26 @@ func nemoMel(g *checker, c nemoConfig) (mel *dsp.Extractor, normalize bool) {
 
 // features returns frames × bands, already laid out as [bands, T].
 func (f *nemoFront) features(samples []float32) matrix {
-	bands, n := f.mel.Bands(), f.mel.Frames(len(samples))
-	rows := make([]float32, n*bands)
-	f.mel.Compute(rows, samples)
+	m := fbankMatrix(f.mel, samples)
 	if f.normalize {
-		dsp.NormalizePerFeature(rows, n, bands)
+		dsp.NormalizePerFeature(m.data, m.frames, m.dim)
 	}
-	m := matrix{data: make([]float32, n*bands), frames: n, dim: bands}
-	dsp.Transpose(m.data, rows, n, bands, n)
+	m.data = turned(m.data, m.frames, m.dim)
 	return m
+}
+
+// nemoChunks reads the layout of a cache-aware encoder, whose caches are its states.
+func (f *nemoFront) nemoChunks(g *checker, output string) *chunks {
+	if f.normalize {
+		g.fail(ErrContract, "metadata normalize_type: expected NA for an encoder that reads chunks, found %q", g.Metadata["normalize_type"])
+	}
+	k := &chunks{frames: f.signal, length: f.lens, turned: true, outputs: []string{output}}
+	return g.chunks(k, f.mel.Bands(), "window_size", "chunk_shift", func(state string) string {
+		if stem, ok := strings.CutSuffix(state, "_len"); ok {
+			return stem + "_next_len"
+		}
+		return state + "_next"
+	})
 }
 
 func (f *nemoFront) inputs(w matrix) map[string]*ort.Tensor {

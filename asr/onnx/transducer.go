@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/otograph/otograph/internal/engine/ort"
 )
@@ -46,7 +47,8 @@ type transducer struct {
 }
 
 func openTransducer(m parts, g *checker, vocab *vocabulary) (network, error) {
-	front := openNeMoFront(m, g)
+	caches := slices.DeleteFunc(slices.Clone(g.Inputs), func(p ort.Info) bool { return !strings.HasPrefix(p.Name, "cache_") })
+	front := openNeMoFront(m, g, caches...)
 	t := &transducer{nemoFront: front, ports: nemoPorts}
 	most := mostPerFrame
 	if giga(m.Contract, g) {
@@ -56,7 +58,12 @@ func openTransducer(m parts, g *checker, vocab *vocabulary) (network, error) {
 		vocab: vocab, blank: nemoBlank(vocab), most: cmp.Or(front.config.MostPerStep, most),
 		seconds: front.shift(), joint: m.Decoder, begin: t.predictor,
 	}
+	outputs := []string{t.encoded, t.lengths}
 	g.ports(nil, float(t.encoded, -1, -1, -1), ort.Info{Name: t.lengths})
+	if len(caches) > 0 {
+		t.chunks = front.nemoChunks(g, t.encoded)
+		outputs = t.chunks.outputs
+	}
 	if !present(m.Decoder) {
 		g.fail(ErrFile, "a transducer needs its decoder and joiner (or decoder_joint) next to the encoder, found none")
 	}
@@ -66,7 +73,7 @@ func openTransducer(m parts, g *checker, vocab *vocabulary) (network, error) {
 	if err := t.checkDecoder(m, g); err != nil {
 		return nil, err
 	}
-	return t, t.open(m, g, t.encoded, t.lengths)
+	return t, t.open(m, g, outputs...)
 }
 
 func present(s ort.Source) bool { return s.Path != "" || s.Data != nil }
@@ -75,6 +82,7 @@ func present(s ort.Source) bool { return s.Path != "" || s.Data != nil }
 // are nil if it has none.
 type sessions struct {
 	encoder, decoder, joiner *ort.Session
+	chunks                   *chunks    // of a streaming encoder, else nil
 	source                   ort.Source // of the encoder
 	batch                    bool       // several windows may share a run
 }
@@ -109,6 +117,7 @@ func (s *sessions) close() error {
 }
 
 func (s *sessions) batchable() bool   { return s.batch }
+func (s *sessions) chunked() bool     { return s.chunks != nil }
 func (*sessions) languages() []string { return nil }
 func (*sessions) ctc() *head          { return nil }
 
@@ -163,19 +172,37 @@ func (t *transducer) checkDecoder(m parts, encoder *checker) error {
 	return cmp.Or(g.err, encoder.err, j.err)
 }
 
+func (t *transducer) features(samples []float32) matrix {
+	if t.chunked() {
+		return t.chunks.features(t.mel, samples)
+	}
+	return t.nemoFront.features(samples)
+}
+
 func (t *transducer) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
-	out, err := t.encoder.Run(ctx, t.inputs(windows[0]), t.encoded, t.lengths)
+	frames, err := t.encode(ctx, windows[0])
 	if err != nil {
 		return nil, err
 	}
-	s, n := out[0].Shape(), out[1].Integers()
-	if len(s) != 3 || s[0] != 1 || len(n) != 1 {
-		return nil, fmt.Errorf("%s: %w: expected %s float32[1,?,?] and one length, found %v and %d lengths", t.source, ErrContract, t.encoded, s, len(n))
-	}
-	frames := encoded{data: out[0].Float32(), dim: int(s[1]), stride: int(s[2]), step: 1, n: int(min(max(n[0], 0), s[2]))}
 	hyps := make([]hypothesis, 1)
 	hyps[0].emissions, hyps[0].steps, err = t.search(ctx, frames, req)
 	return hyps, err
+}
+
+// encode returns the encoder's frames of a window.
+func (t *transducer) encode(ctx context.Context, w matrix) (frames encoded, err error) {
+	if t.chunked() {
+		return t.chunks.run(ctx, t.encoder, w)
+	}
+	out, err := t.encoder.Run(ctx, t.inputs(w), t.encoded, t.lengths)
+	if err != nil {
+		return frames, err
+	}
+	s, n := out[0].Shape(), out[1].Integers()
+	if len(s) != 3 || s[0] != 1 || len(n) != 1 {
+		return frames, fmt.Errorf("%s: %w: expected %s float32[1,?,?] and one length, found %v and %d lengths", t.source, ErrContract, t.encoded, s, len(n))
+	}
+	return encoded{data: out[0].Float32(), dim: int(s[1]), stride: int(s[2]), step: 1, n: int(min(max(n[0], 0), s[2]))}, nil
 }
 
 // statePredictor is the state of NeMo's prediction network after a text.

@@ -194,7 +194,7 @@ func (c *listenCmd) source(ctx context.Context) (io.ReadCloser, error) {
 		}
 		head := make([]byte, 4096)
 		if n, _ := f.ReadAt(head, 0); err == nil && audio.CheckHead(c.Input, head[:n]) == nil { // a pipe has no head
-			err = &usageError{fmt.Errorf("--pcm %d: expected raw samples, but %s is a recording in a format of its own: leave --pcm out", c.PCM, c.Input)}
+			err = &usageError{fmt.Errorf("--pcm %d: expected raw samples, but %s is a recording with a format: leave --pcm out", c.PCM, c.Input)}
 		}
 		return f, err
 	}

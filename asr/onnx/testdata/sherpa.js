@@ -8,10 +8,10 @@ const sherpa = require('sherpa-onnx-node');
 const [folder, kind] = process.argv.slice(2);
 const file = (name) => path.join(folder, name);
 const model = { tokens: file('tokens.txt'), numThreads: 1, provider: 'cpu' };
-const online = kind === 'zipformerOnline';
+const online = kind.endsWith('Online');
 if (online || kind === 'transducer' || kind === 'icefallTransducer') {
   model.transducer = { encoder: file('encoder.onnx'), decoder: file('decoder.onnx'), joiner: file('joiner.onnx') };
-  model.modelType = online ? 'zipformer2' : kind === 'transducer' ? 'nemo_transducer' : 'transducer';
+  model.modelType = { zipformerOnline: 'zipformer2', nemoOnline: '', transducer: 'nemo_transducer', icefallTransducer: 'transducer' }[kind];
 } else {
   model[kind] = { model: file('model.onnx') };
   if (kind === 'senseVoice') Object.assign(model[kind], { language: 'auto', useInverseTextNormalization: 1 });

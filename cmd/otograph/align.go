@@ -45,6 +45,7 @@ func (c *alignCmd) Run(ctx context.Context) (err error) {
 	if c.Audio == "-" && c.Text == "-" {
 		return &usageError{errOnce}
 	}
+	c.Output = outputFile(c.Output)
 	if c.Format, err = formatOf(c.Format, c.Output, "json srt vtt textgrid"); err != nil {
 		return err
 	}

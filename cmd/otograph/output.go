@@ -97,6 +97,15 @@ func deliver(path string, document []byte, format string, madeForTerminal bool) 
 	})
 }
 
+// outputFile returns the file that -o names, "" for standard output: if that is a
+// file, a new one must not replace it.
+func outputFile(path string) string {
+	if slices.Contains([]string{"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, path) {
+		return ""
+	}
+	return path
+}
+
 // formatOf returns the format that a flag selects or, for auto, the one of formats
 // that the ending of the output names, else the first. Both must not differ.
 func formatOf(flag, path, formats string) (string, error) {

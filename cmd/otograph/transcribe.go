@@ -74,6 +74,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.Output = outputFile(c.Output)
 	if c.Format, err = formatOf(c.Format, c.Output, "text json srt vtt tsv md docx textgrid eaf ctm rttm html"); err != nil {
 		return err
 	}

@@ -155,11 +155,12 @@ func TestTimesOfBroadcasts(t *testing.T) {
 	damaged := ffmpegFile(t, "damaged.aac", tones...)
 	frames, err := os.ReadFile(damaged)
 	require.NoError(t, err)
-	for at, n, length := 0, 0, 0; at < len(frames); at, n = at+length, n+1 {
-		length = int(frames[at+3]&3)<<11 | int(frames[at+4])<<3 | int(frames[at+5]>>5)
+	for at, n := 0, 0; at < len(frames); n++ {
+		length := int(frames[at+3]&3)<<11 | int(frames[at+4])<<3 | int(frames[at+5]>>5)
 		for i := at + 7; n > 105 && n < 120 && i < at+length; i++ { // 0.3 s of frames that cannot be decoded
 			frames[i] = 0xff
 		}
+		at += length
 	}
 	require.NoError(t, os.WriteFile(damaged, frames, 0o600))
 	tonesAt(t, damaged, []float64{1, 3, 5}, 0.05)

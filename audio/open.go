@@ -3,6 +3,7 @@ package audio
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"encoding/hex"
@@ -307,10 +308,8 @@ func (in *input) decode(ctx context.Context, o Options, rec *recorder) error {
 	rep, h, err := in.decodeFFmpeg(ctx, o, rec, 0)
 	if err != nil {
 		cancel()
-		<-sum
-		return err
 	}
-	if err := <-sum; err != nil {
+	if err = cmp.Or(err, <-sum); err != nil {
 		return err
 	}
 	in.describe(rep, h)

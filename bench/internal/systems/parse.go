@@ -25,6 +25,7 @@ var errOutput = errors.New("not a transcript")
 
 var (
 	markedLine = regexp.MustCompile(`^\[(\d+:)?\d+:\d+[.,]\d+ --> (\d+:)?\d+:\d+[.,]\d+\]`)
+	unreadForm = regexp.MustCompile(`^(\[\d+:\d\d[.:]\d+\]|File type = "ooTextFile")`)
 	cueTimes   = regexp.MustCompile(`(?m)^\s*(\d+:)?\d+:\d+[.,]\d+\s*-->\s*(\d+:)?\d+:\d+[.,]\d+`)
 	voiceTag   = regexp.MustCompile(`^<v(?:\.\S*)?\s+([^>]+)>`)
 	anyTag     = regexp.MustCompile(`<[^>]*>`)
@@ -48,6 +49,8 @@ func parseMarked(data []byte, recording string) (res *otograph.Result, marks Mar
 	switch {
 	case strings.HasPrefix(head, "<!doctype") || strings.HasPrefix(head, "<html") || strings.HasPrefix(head, "<?xml"):
 		return nil, marks, fmt.Errorf("%w: it is a page of markup%s", errOutput, titleOf(text))
+	case unreadForm.MatchString(text):
+		return nil, marks, fmt.Errorf("%w: it is a TextGrid or lyrics (LRC), which are not read", errOutput)
 	case strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") && !markedLine.MatchString(text):
 		if res, err = parseJSON([]byte(text), recording); err == nil || !isRemark(text) {
 			return res, marks, err

@@ -76,6 +76,8 @@ func TestParse(t *testing.T) {
 func TestOutputWithoutTranscriptIsAnError(t *testing.T) {
 	for output, reason := range map[string]string{
 		"<!DOCTYPE html><html><head><title>502 Bad Gateway</title>": "a page of markup (\"502 Bad Gateway\")",
+		"[00:00.10] Hello":                                      "lyrics (LRC)",
+		"File type = \"ooTextFile\"":                            "a TextGrid",
 		`{"text": "Hel`:                                         "incomplete JSON",
 		`[{"start": 0, "text": "a"}, {"st`:                      "incomplete JSON",
 		`{"status": "queued"}`:                                  "expected JSON with the key text",

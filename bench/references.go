@@ -37,7 +37,7 @@ func withReferences(path string, items []Item) ([]Item, error) {
 		found++
 	}
 	if found == 0 {
-		return nil, fmt.Errorf("%s: expected references of the recordings, such as %s, found none (%v)", path, items[0].Name, missing)
+		return nil, errors.Join(fmt.Errorf("%s: expected references of the recordings, such as %s, found none", path, items[0].Name), missing)
 	}
 	return items, nil
 }

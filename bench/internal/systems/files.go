@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/otograph/otograph"
@@ -25,7 +26,8 @@ const maxFile = 512 << 20
 type files struct {
 	path  string
 	sum   string
-	rows  map[string][]document // of a file, by the recordings' names without extension
+	rows  map[string][]document // of a file, by the recordings' names without folders and extension
+	names map[string][]string   // the manifest's recordings, likewise, if no two may share a transcript
 	lines map[string]string     // of a file with one line per recording
 	named *namedLines           // of an RTTM, CTM or STM file
 	alone map[string]string     // the file's name by the name of a part, if the manifest has no other part of the file
@@ -34,12 +36,12 @@ type files struct {
 // References opens transcripts like Files. It returns a function that returns
 // the transcript of a recording and its marks.
 func References(path string, items []datasets.Item) (func(datasets.Item) (*otograph.Result, Marks, error), error) {
-	e, err := Files(path, items)
+	f, err := open(path, items)
 	if err != nil {
 		return nil, err
 	}
 	return func(it datasets.Item) (*otograph.Result, Marks, error) {
-		res, marks, _, err := e.(*files).transcribe(it)
+		res, marks, _, err := f.transcribe(it)
 		return res, marks, err
 	}, nil
 }
@@ -53,13 +55,25 @@ func Silent(e Engine) bool {
 // Files opens a folder of transcripts, each with the recording's name and its
 // format's extension, or a file: JSON lines of the Open ASR Leaderboard or NeMo
 // (audio_filepath, pred_text), SegLST, STM, CTM or RTTM of all recordings, or a
-// text with a line per recording in the manifest's order.
+// text with a line per recording in the manifest's order. A transcript that fits
+// several recordings in different folders is an error.
 func Files(path string, items []datasets.Item) (Engine, error) {
+	f, err := open(path, items)
+	if err != nil {
+		return nil, err
+	}
+	for _, it := range items {
+		f.names[datasets.Stem(it.Name)] = append(f.names[datasets.Stem(it.Name)], it.Name)
+	}
+	return f, nil
+}
+
+func open(path string, items []datasets.Item) (*files, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &files{path: path, alone: map[string]string{}}
+	f := &files{path: path, alone: map[string]string{}, names: map[string][]string{}}
 	parts := map[string]int{}
 	for _, it := range items {
 		parts[it.Path]++
@@ -112,8 +126,8 @@ func (f *files) index(text string) error {
 		if name == "" {
 			return fmt.Errorf("%s: row %d has no audio_filepath or session_id", f.path, i+1)
 		}
-		name = datasets.Stem(datasets.PartName(name, r.Offset))
-		f.rows[name] = append(f.rows[name], r)
+		r.name = datasets.PartName(name, r.Offset)
+		f.rows[datasets.Stem(r.name)] = append(f.rows[datasets.Stem(r.name)], r)
 	}
 	return nil
 }
@@ -144,6 +158,11 @@ func (f *files) transcribe(item datasets.Item) (res *otograph.Result, marks Mark
 		res = finish(&otograph.Result{Segments: []otograph.Segment{{Text: f.lines[item.Name]}}})
 	case f.named != nil:
 		res, marks, err = f.named.of(item.Name)
+		for _, name := range datasets.NamesOf(item.Name) {
+			if f.named.rows[name] != nil {
+				err = cmp.Or(err, f.fits(item.Name, name))
+			}
+		}
 	default:
 		res, marks, err = f.fromFolder(item)
 	}
@@ -154,9 +173,19 @@ func (f *files) transcribe(item datasets.Item) (res *otograph.Result, marks Mark
 }
 
 func (f *files) fromRows(item datasets.Item) (*otograph.Result, Cost, error) {
-	rows := f.rows[datasets.Stem(item.Name)]
+	rows := slices.Clone(f.rows[datasets.Stem(item.Name)])
 	if len(rows) == 0 {
 		return nil, Cost{}, noHypothesis{}
+	}
+	most := slices.MaxFunc(rows, func(a, b document) int { return cmp.Compare(likeness(item.Name, a.name), likeness(item.Name, b.name)) })
+	rows = slices.DeleteFunc(rows, func(r document) bool { return likeness(item.Name, r.name) < likeness(item.Name, most.name) })
+	for _, r := range rows {
+		if r.name != most.name {
+			return nil, Cost{}, fmt.Errorf("%w: both %s and %s fit %s", errOutput, r.name, most.name, item.Name)
+		}
+	}
+	if err := f.fits(item.Name, most.name); err != nil {
+		return nil, Cost{}, err
 	}
 	if rows[0].Session != "" {
 		res, err := segLST(rows, "")
@@ -170,9 +199,44 @@ func (f *files) fromRows(item datasets.Item) (*otograph.Result, Cost, error) {
 	return res, cost, err
 }
 
-// fromFolder reads a recording's transcript, and turns from a separate file.
+// likeness returns the number of equal components at the end of two names, the
+// last without extension, and one more if the names are equal.
+func likeness(a, b string) (n int) {
+	x, y := strings.Split("/"+filepath.ToSlash(mediafiles.Stem(a)), "/"), strings.Split("/"+filepath.ToSlash(mediafiles.Stem(b)), "/")
+	for n < len(x) && n < len(y) && x[len(x)-1-n] == y[len(y)-1-n] {
+		n++
+	}
+	return n
+}
+
+// fits returns an error if a transcript's name fits another recording as well.
+func (f *files) fits(recording, name string) error {
+	for _, other := range f.names[datasets.Stem(recording)] {
+		if mediafiles.Stem(other) != mediafiles.Stem(recording) && likeness(other, name) >= likeness(recording, name) {
+			return fmt.Errorf("%w: %s fits both %s and %s", errOutput, name, recording, other)
+		}
+	}
+	return nil
+}
+
+// fromFolder reads a recording's transcript, which may lie in fewer folders than
+// the recording.
 func (f *files) fromFolder(item datasets.Item) (res *otograph.Result, marks Marks, err error) {
-	base := filepath.Join(f.path, filepath.FromSlash(mediafiles.Stem(item.Name)))
+	var missing error
+	for name, deeper := mediafiles.Stem(item.Name), true; deeper; _, name, deeper = strings.Cut(filepath.ToSlash(name), "/") {
+		if res, marks, err = f.under(item, name); !errors.Is(err, fs.ErrNotExist) {
+			return res, marks, cmp.Or(err, f.fits(item.Name, name))
+		}
+		if missing == nil || errors.Unwrap(err) != nil { // it names a file
+			missing = err
+		}
+	}
+	return nil, marks, missing
+}
+
+// under reads the transcript of a name, and turns from a separate file.
+func (f *files) under(item datasets.Item, name string) (res *otograph.Result, marks Marks, err error) {
+	base := filepath.Join(f.path, filepath.FromSlash(name))
 	for _, extension := range extensions {
 		if extension == ".rttm" && res != nil && len(res.DiarizeSegments) > 0 || extension != ".rttm" && res != nil {
 			continue

@@ -41,6 +41,7 @@ type document struct {
 	AudioURL   *string         `json:"audio_url"`  // AssemblyAI, whose times are milliseconds
 	Utterances []segment       `json:"utterances"` // AssemblyAI, if it told the speakers apart
 
+	name    string   // of the recording
 	Session string   `json:"session_id"`
 	Speaker string   `json:"speaker"`
 	Start   *float64 `json:"start_time"`

@@ -67,11 +67,10 @@ const (
 )
 
 // thinLayers is the most layers of an encoder that computes few positions of
-// silence: those of Whisper base. Larger models were not measured with it.
-// Sounds of thinSeconds or more leave too little silence. A window's text whose
-// mean log probability is below thinLogProb is decoded again with all silence;
-// the text of a repair is not: a call would take a fifth longer
-// (docs/measurements/live.md).
+// silence: Whisper base has 6, larger models were not measured. Sounds of
+// thinSeconds or more leave too little silence. A window's text whose mean log
+// probability is below thinLogProb is decoded again with all silence; the text of
+// a repair is not: a call would take a fifth longer (docs/measurements/live.md).
 const (
 	thinLayers  = 6
 	thinSeconds = 15

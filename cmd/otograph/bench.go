@@ -61,7 +61,11 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	if err := refuseAddress(c.Manifest); err != nil {
 		return err
 	}
-	items, err := bench.Load(c.Manifest, slices.DeleteFunc([]string{c.References}, func(r string) bool { return r == "" })...)
+	var references []string
+	if c.References != "" {
+		references = []string{c.References}
+	}
+	items, err := bench.Load(c.Manifest, references...)
 	if err != nil {
 		return err
 	}

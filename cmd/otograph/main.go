@@ -120,8 +120,8 @@ func run(ctx context.Context, args []string) int {
 	return exitFailed
 }
 
-// variables are the program's variables of the environment, without OTOGRAPH_,
-// those that hold another's name first.
+// variables are the program's variables of the environment, without OTOGRAPH_; a
+// name that contains another one precedes it.
 var variables = strings.Fields("database password kernels addr blobs data demo device log mirror models native voices")
 
 // misspelled returns a note for each variable of an environment that is named like

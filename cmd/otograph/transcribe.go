@@ -188,8 +188,8 @@ func (c *transcribeCmd) checkOutput(files []string) error {
 	return nil
 }
 
-// unfinished returns the recordings that lack an output, for --resume: that of a
-// failed stage is of 1970, and an empty one is what a machine without power leaves.
+// unfinished returns the recordings that lack a complete output, for --resume. An
+// output without a failed stage has the time 1970; a power cut leaves an empty one.
 func (c *transcribeCmd) unfinished(files []string) (left []string, err error) {
 	if !c.Resume {
 		return files, nil

@@ -219,8 +219,7 @@ func (f *files) fits(recording, name string) error {
 	return nil
 }
 
-// fromFolder reads a recording's transcript, which may lie in fewer folders than
-// the recording.
+// fromFolder reads a recording's transcript, which may lie in fewer folders.
 func (f *files) fromFolder(item datasets.Item) (res *otograph.Result, marks Marks, err error) {
 	var missing error
 	for name, deeper := mediafiles.Stem(item.Name), true; deeper; _, name, deeper = strings.Cut(filepath.ToSlash(name), "/") {

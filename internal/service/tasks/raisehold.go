@@ -68,8 +68,7 @@ func (s *core) tariff(ctx context.Context, c *Claim, seconds float64) (t tariff,
 	return t, spec.Permanent(err)
 }
 
-// terms returns a price list, of which 0 is the one in force, and the workers'
-// sets of models.
+// terms returns a price list by id, 0 for the current one, and the workers' models.
 func (s *core) terms(ctx context.Context, from billing.Querier, price int64) (prices billing.Prices, sets []spec.Available, err error) {
 	if prices, err = s.billing.PricesByID(ctx, from, price); err == nil {
 		sets, err = s.queue.Available(ctx, from)

@@ -81,9 +81,8 @@ func (c *Conn) Write(ctx context.Context, data []byte) error {
 // Ping implements doors.Conn: TCP's keep-alive detects a client that has gone.
 func (c *Conn) Ping(context.Context) error { return nil }
 
-// Close implements doors.Conn. What the client still sends is read, for at most
-// 30 s and 2 s of silence: the system resets a connection that is closed with
-// unread data, and the client loses the last events.
+// Close implements doors.Conn. First it reads the client's data, for at most 30 s and
+// 2 s of silence: unread data would reset the connection, and the last events be lost.
 func (c *Conn) Close(int, string) error {
 	if half, ok := c.conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		buffer := make([]byte, 32<<10)

@@ -188,8 +188,8 @@ func (c *transcribeCmd) checkOutput(files []string) error {
 	return nil
 }
 
-// unfinished returns the recordings that lack a complete output, for --resume. An
-// output without a failed stage has the time 1970; a power cut leaves an empty one.
+// unfinished returns the recordings that lack a complete output, for --resume. If a
+// stage failed, the output has the time 1970; a power cut leaves an empty output.
 func (c *transcribeCmd) unfinished(files []string) (left []string, err error) {
 	if !c.Resume {
 		return files, nil

@@ -156,7 +156,7 @@ func (c *doctorCmd) models() []finding {
 	for _, role := range models.Roles() {
 		for _, m := range set.All(role) {
 			f := finding{Part: string(role), OK: true, Found: fmt.Sprintf("%s (%s)", m.Name, m.Contract)}
-			if len(m.Languages) > 0 {
+			if len(m.Languages) > 0 && !(role == models.RoleStandard && knowsAll(set)) {
 				f.Found += ", " + strings.Join(m.Languages, " ")
 			}
 			where := cmp.Or(m.Main().Path, "embedded")

@@ -158,9 +158,9 @@ func (s *Service) followKey(ctx context.Context) error {
 const metricsInterval = 5 * time.Second
 
 // Work runs the tasks of a service with Config's Engine, or its live sessions
-// with Live.Host, until ctx is done or
-// the service that started this process is gone. A process of Config.Workers
-// does nothing else and then ends; the tables must be up to date.
+// with Live.Host, until ctx is done or the service that started this process is
+// gone. A process of Config.Workers does nothing else and then ends; the tables
+// must be up to date.
 func Work(ctx context.Context, c Config) error {
 	if c.KeepSchema = true; c.Engine == nil && c.Live.Host == nil {
 		return fmt.Errorf("service: %w", &ConfigError{"Engine", errors.New("is required")})

@@ -151,3 +151,32 @@ func TestPackageHasTheRecipesPin(t *testing.T) {
 	assert.False(t, ok)
 	assert.Equal(t, "onnxruntime-node", p.Name)
 }
+
+// On systems without a recipe, ONNX Runtime comes from the registry that npm
+// uses, unless the user has named a library.
+func TestInstallWithoutRecipe(t *testing.T) {
+	own := touch(t, t.TempDir(), "libonnxruntime.so")
+	t.Setenv(EnvONNXRuntime, own)
+	var out bytes.Buffer
+	require.NoError(t, installPackage(t.Context(), t.TempDir(), &out))
+	assert.Equal(t, "native: nothing to do, "+EnvONNXRuntime+" is "+own+"\n", out.String())
+	t.Setenv(EnvONNXRuntime, own+".absent")
+	assert.ErrorIs(t, installPackage(t.Context(), t.TempDir(), &out), ErrMissing)
+
+	t.Setenv(EnvONNXRuntime, "")
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	t.Setenv("npm_config_registry", server.URL)
+	err := installPackage(t.Context(), t.TempDir(), &out)
+	assert.ErrorContains(t, err, EnvONNXRuntime+" to your own library")
+	assert.ErrorContains(t, err, server.URL)
+
+	t.Setenv("npm_config_registry", "")
+	bin := t.TempDir()
+	t.Setenv("PATH", bin)
+	assert.Equal(t, "https://registry.npmjs.org", registry(t.Context()), "without npm")
+	for answer, want := range map[string]string{"https://mirror.example/npm/": "https://mirror.example/npm/", "undefined": "https://registry.npmjs.org"} {
+		require.NoError(t, os.WriteFile(filepath.Join(bin, "npm"), []byte("#!/bin/sh\necho "+answer+"\n"), 0o755))
+		assert.Equal(t, want, registry(t.Context()))
+	}
+}

@@ -1,12 +1,14 @@
 package align
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
 )
 
 func TestPutHotword(t *testing.T) {
@@ -46,4 +48,31 @@ func TestPutHotword(t *testing.T) {
 			assert.Equal(t, len(strings.Fields(c.text)), tokens)
 		})
 	}
+}
+
+// A spotted hotword goes into the segment in which its middle lies, at the time
+// of the recording that its window's rows have.
+func TestPutSpotted(t *testing.T) {
+	words := func(list ...asr.Word) asr.Segment {
+		s := asr.Segment{Start: list[0].Start, End: list[len(list)-1].End}
+		for _, w := range list {
+			s.Text += " " + w.Text
+		}
+		s.Text, s.Words = s.Text[1:], list
+		return s
+	}
+	script := &asr.Transcript{Segments: []asr.Segment{
+		{Text: "no words", End: 60},
+		words(asr.Word{Text: "I", Start: 10, End: 10.3}, asr.Word{Text: "saw", Start: 10.3, End: 10.6}),
+		words(asr.Word{Text: "boring", Start: 10.6, End: 11}, asr.Word{Text: "today.", Start: 11, End: 12}),
+	}}
+	putSpotted(script, []Recognition{{
+		Pieces: []audio.Span{{Start: 10 * audio.SampleRate, End: 12 * audio.SampleRate}}, Rows: &Rows{Shift: 0.1},
+		Spotted: []Spotted{{Text: "Boris", First: 7, Last: 9, LogProb: -0.5}},
+	}})
+	assert.Equal(t, "I saw", script.Segments[1].Text)
+	got := script.Segments[2]
+	assert.Equal(t, "Boris today.", got.Text)
+	assert.InDelta(t, math.Exp(-0.5), got.Words[0].Probability, 1e-12)
+	assert.InDelta(t, 10.6, got.Words[0].Start, 1e-9)
 }

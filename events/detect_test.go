@@ -169,6 +169,13 @@ func TestOptionErrors(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+// skipping leaves out the first frame.
+type skipping struct{ scripted }
+
+func (s skipping) Scores(_ context.Context, _ *audio.PCM, yield func(int, []float32) error) error {
+	return yield(1, make([]float32, spec.NumEventClasses))
+}
+
 func TestTaggerFaults(t *testing.T) {
 	broken := row(0, "55")
 	broken.grid, broken.err = clipGrid, errors.New("no power")
@@ -180,6 +187,8 @@ func TestTaggerFaults(t *testing.T) {
 	assert.ErrorContains(t, err, "frame 0 with 520 scores")
 	_, err = Detect(t.Context(), row(0, "5"), seconds(3), DefaultOptions())
 	assert.ErrorContains(t, err, "windows of 0 s")
+	_, err = Detect(t.Context(), skipping{narrow}, seconds(3), DefaultOptions())
+	assert.ErrorContains(t, err, "gave frame 1, expected frame 0")
 	nan := scripted{grid: clipGrid, frames: 3, score: func(_ int, s []float32) { s[4] = float32(math.NaN()) }}
 	got, err := Detect(t.Context(), nan, seconds(4), DefaultOptions())
 	require.NoError(t, err)

@@ -1,6 +1,8 @@
 package models
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -52,4 +54,19 @@ func TestAvailableLanguages(t *testing.T) {
 	} {
 		assert.ElementsMatch(t, c.want, c.set.Available(c.held...).Optimized)
 	}
+}
+
+// A file's content is in memory or on disk; a missing file has its own error.
+func TestFileBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.txt")
+	require.NoError(t, os.WriteFile(path, []byte("a b"), 0o600))
+	got, err := File{Path: path}.Bytes()
+	require.NoError(t, err)
+	assert.Equal(t, "a b", string(got))
+	got, err = File{Path: path, Data: func() ([]byte, error) { return []byte("embedded"), nil }}.Bytes()
+	require.NoError(t, err)
+	assert.Equal(t, "embedded", string(got))
+	_, err = File{Path: path + ".absent"}.Bytes()
+	require.ErrorIs(t, err, ErrMissing)
+	assert.ErrorContains(t, err, path+".absent")
 }

@@ -36,7 +36,9 @@ func exchange(t *testing.T) (voices [2][]float32, turns [2][]audio.Span) {
 }
 
 // echoed returns the echo of a voice in a room: late, soft and with
-// reverberation.
+// reverberation. The race detector would take longer than the test.
+//
+//go:norace
 func echoed(voice []float32, delay, decay, decibels float64, noise *rand.Rand) []float32 {
 	out := make([]float32, len(voice))
 	late, length := int(delay*audio.SampleRate), int(decay*audio.SampleRate)

@@ -25,10 +25,10 @@ type servedModelFlags struct {
 	OptimizedLanguages bool `group:"Models" help:"Let the optimized tier serve every language that its models list, not only the five of the specification."`
 }
 
-// checkModels refuses models that violate the interface, and logs the tier for
-// tasks that cannot use the optimized one.
+// checkModels refuses models that violate the interface, which embedded ones do
+// not, and logs the tier for tasks that cannot use the optimized one.
 func (f *servedModelFlags) checkModels(set *models.Set, log *slog.Logger) error {
-	if m, ok := set.Role(models.RoleEmbedder); ok && !f.AnyEmbedding {
+	if m, ok := set.Role(models.RoleEmbedder); ok && m.Main().Path != "" && !f.AnyEmbedding {
 		size, err := sizeOfEmbeddings(m)
 		if err != nil {
 			return err

@@ -51,18 +51,18 @@ RACE = -race -gcflags=all=-dwarf=false $(foreach p,$(UNWATCHED),'-gcflags=$(p)=-
 # RACELESS are the packages tested without the race detector. test starts the
 # built program, which the detector does not reach; simulations run one step at
 # a time; the goroutines of whispernet, silero and align run in other packages'
-# tests; those of WATCHED run in the tests that STARTS matches; the other
-# packages start no goroutines. test-extent runs all packages of the product
-# with the detector.
+# tests; the other packages but WATCHED start no goroutines. test-extent runs all
+# packages of the product with the detector.
 RACELESS = ./test $(WATCHED) ./internal/test/simulation ./internal/test/floors ./internal/test/modeltest ./models ./models/internal/whisperfolder \
   ./models/library ./models/published ./align ./bench/internal/datasets ./bench/internal/scores ./events ./events/tag ./spec ./subtitle ./vad \
   ./vad/silero ./voices ./web $(addprefix ./internal/,engine/ctc engine/decode engine/dsp engine/texts engine/whispernet engine/wordtimes files/ggmlfile \
   files/mediafiles files/onnxfile files/textfile files/weightfile pipeline/assemble service/corrections service/doors/assemblyai service/doors/deepgram \
   service/erasure service/jsonstream service/openai service/state system/backoff system/cage system/fetch)
-# WATCHED are packages of which the suite runs again, with the race detector, the
-# tests that start goroutines themselves.
+# WATCHED are packages of which the suite runs the tests that start goroutines
+# themselves, those that STARTS matches, with the race detector.
 WATCHED = $(addprefix ./internal/service/,httpserver tasks queue accounts) ./billing ./diarize
 STARTS = go func|\.Go\(|\.Start\(|\.work\(|StartFetcher\(|Threads
+STARTERS = "^($(call TESTS,$(STARTS)))$$"
 
 # SUITE are the flags of the suite, whose code `make lint` vets. Without symbols a
 # test binary links in two thirds of the time.
@@ -81,13 +81,14 @@ test: setup ## run the tests with the race detector, showing each package as it 
 	@set -o pipefail; export RAPID_SEED=1 OTOGRAPH_TEST_SEED=1 GOFLAGS="$$GOFLAGS $(LIGHTER)" GORACE="atexit_sleep_ms=0 $$GORACE"; \
 	packages=$$($(GO) list $(SLOWEST) ./... | grep -vxF "$$($(GO) list $(RACELESS))") || exit; \
 	raceless() { \
-	  $(GO) list -export ./... >/dev/null; $(GO) test $(SUITE) $(RACELESS); status=$$?; \
+	  $(GO) list -export ./... >/dev/null; $(GO) test $(SUITE) -p 1 -skip $(STARTERS) $(WATCHED) & others=$$!; \
+	  $(GO) test $(SUITE) $(filter-out $(WATCHED),$(RACELESS)); status=$$?; wait $$others || status=1; \
 	  $(GO) test $(SUITE) -run '^TestCounts' . || status=1; \
 	  $(GO) test -C tools $(SUITE) $(TESTED) || status=1; \
 	  GO='$(GO)' bash tools/crosscheck/run.sh test -vet=off -count 1 -timeout 45m || status=1; \
 	  return $$status; }; \
 	{ raceless & job=$$!; \
-	  $(GO) test $(SUITE) $(RACE) -p $(PARALLEL) -run "^($(call TESTS,$(STARTS)))$$" $(WATCHED); status=$$?; \
+	  $(GO) test $(SUITE) $(RACE) -p $(PARALLEL) -run $(STARTERS) $(WATCHED); status=$$?; \
 	  $(GO) test $(SUITE) $(RACE) -skip '^TestCounts' -p $(PARALLEL) $$packages || status=1; \
 	  wait $$job && exit $$status; } | $(GO) run -C tools ./progress
 

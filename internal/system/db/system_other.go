@@ -2,7 +2,13 @@
 
 package db
 
-import "syscall"
+import (
+	"context"
+	"syscall"
+)
 
 // userTimeout does nothing, because only Linux has the option.
 func userTimeout(_, _ string, _ syscall.RawConn) error { return nil }
+
+// watch does nothing: callers poll.
+func watch(context.Context, string, chan<- struct{}) error { return nil }

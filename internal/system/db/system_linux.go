@@ -2,13 +2,31 @@ package db
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/otograph/otograph/internal/system/backoff"
 )
+
+// userTimeout makes the kernel close a TCP connection whose sent data stays
+// unacknowledged for deadPeer.
+func userTimeout(network, _ string, raw syscall.RawConn) error {
+	if network == "unix" {
+		return nil
+	}
+	var failed error
+	err := raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(deadPeer.Milliseconds()))
+	})
+	if err := errors.Join(err, failed); err != nil {
+		return fmt.Errorf("TCP_USER_TIMEOUT: %w", err)
+	}
+	return nil
+}
 
 // watch signals sub each time a process closes a file opened for writing, until
 // ctx is done.

@@ -3,7 +3,10 @@ package subtitle
 import (
 	"cmp"
 	"fmt"
+	"io"
+	"net/url"
 	"slices"
+	"time"
 
 	"github.com/otograph/otograph/spec"
 )
@@ -96,4 +99,65 @@ func appendWords(spans []tierSpan, words []spec.Word, start, end int64) []tierSp
 		now = to
 	}
 	return spans
+}
+
+// TextGrid writes Praat's TextGrid in the long text format: an interval tier
+// per speaker, a tier of each speaker's words if word times are known, and the
+// sounds. duration is the recording's length in seconds; the grid is longer if
+// a cue ends later. Without cues the grid has one empty tier, because Praat
+// opens no grid without tiers.
+func TextGrid(w io.Writer, duration float64, cues []Cue) error {
+	rows := tiers(cues)
+	if len(rows) == 0 {
+		rows = []tier{{Name: noSpeaker}}
+	}
+	length := max(milliseconds(cleanTime(duration)), 1)
+	for _, t := range rows {
+		length = max(length, lastEnd(t.Spans))
+	}
+	for i := range rows {
+		rows[i].Spans = fillGaps(rows[i].Spans, length)
+	}
+	return execute(w, "textgrid.txt", map[string]any{"Length": length, "Tiers": rows})
+}
+
+// fillGaps returns the spans with empty ones between them, from 0 to length,
+// because an interval tier has no gaps.
+func fillGaps(spans []tierSpan, length int64) []tierSpan {
+	var out []tierSpan
+	var now int64
+	for _, s := range spans {
+		if s.Start > now {
+			out = append(out, tierSpan{now, s.Start, ""})
+		}
+		out = append(out, s)
+		now = s.End
+	}
+	if now < length {
+		out = append(out, tierSpan{now, length, ""})
+	}
+	return out
+}
+
+// writeEAF writes an annotation document of ELAN (format 3.0): a tier per
+// speaker, below it a tier with the speaker's words if word times are known,
+// and the sounds. media is the recording's file name; its address says that the
+// file is next to the document. date is the time of writing. Every start and end
+// has a slot, in order of time, as ELAN expects them; the list may be empty.
+func writeEAF(w io.Writer, media string, date time.Time, cues []Cue) error {
+	rows := tiers(cues)
+	var times []int64
+	for _, t := range rows {
+		for _, s := range t.Spans {
+			times = append(times, s.Start, s.End)
+		}
+	}
+	slices.Sort(times)
+	times = slices.Compact(times)
+	annotations := 0
+	return execute(w, "eaf.xml", map[string]any{
+		"Date": date.Format(time.RFC3339), "Media": url.PathEscape(media), "Times": times, "Tiers": rows,
+		"Slot":   func(at int64) int { i, _ := slices.BinarySearch(times, at); return i + 1 },
+		"Number": func() int { annotations++; return annotations },
+	})
 }

@@ -8,5 +8,3 @@ import (
 )
 
 func unnamedFile(string) (*os.File, error) { return nil, errors.ErrUnsupported }
-
-func memoryFile() (*os.File, error) { return nil, errors.ErrUnsupported }

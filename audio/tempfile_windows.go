@@ -2,7 +2,6 @@ package audio
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,5 +15,3 @@ func unnamedFile(dir string) (*os.File, error) {
 	name := filepath.Join(cmp.Or(dir, os.TempDir()), fmt.Sprintf("otograph-%016x", rand.Uint64()))
 	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|windows.FILE_FLAG_DELETE_ON_CLOSE, 0o600)
 }
-
-func memoryFile() (*os.File, error) { return nil, errors.ErrUnsupported }

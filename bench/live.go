@@ -86,6 +86,7 @@ type liveBench struct {
 	offline  []*otograph.Result
 	seconds  float64 // of a session; 0 plays all recordings
 	report   LiveReport
+	refused  int // the last number of sessions that the system did not serve; 0 for none
 }
 
 // Live plays recordings at their own speed to concurrent live sessions of the
@@ -114,7 +115,7 @@ func Live(ctx context.Context, c Config, sessions []int, seconds float64, report
 		if i > 0 && s.Stream == nil {
 			return fmt.Errorf("%s: expected a Stream, found none: only the first system's models are measured", s.Name)
 		}
-		b.system, b.report = s, LiveReport{System: s.Name, Machine: ThisMachine(), Recordings: len(items)}
+		b.system, b.report, b.refused = s, LiveReport{System: s.Name, Machine: ThisMachine(), Recordings: len(items)}, 0
 		failed := b.measure(ctx, sessions)
 		if failed == nil {
 			failed = report(new(b.report))
@@ -135,6 +136,9 @@ func (b *liveBench) measure(ctx context.Context, sessions []int) error {
 	}
 	for i := 0; i < len(liveLimits) && len(sessions) == 0; i++ {
 		most, err := largest(mostSessions, func(n int) (bool, error) {
+			if b.refused > 0 && n >= b.refused {
+				return false, nil
+			}
 			l, err := b.level(ctx, n)
 			return len(l.AfterStop) > 0 && l.AfterStop.percentiles()[1] <= liveLimits[i], err
 		})
@@ -226,7 +230,7 @@ func (b *liveBench) level(ctx context.Context, n int) (liveLevel, error) {
 	}
 	err := group.Wait()
 	if err != nil && n > 1 && b.system.Stream != nil && ctx.Err() == nil {
-		b.report.Failures = append(b.report.Failures, fmt.Sprintf("%d sessions: %v", n, err))
+		b.refused, b.report.Failures = n, append(b.report.Failures, fmt.Sprintf("%d sessions: %v", n, err))
 		return liveLevel{}, nil
 	}
 	if err == nil && len(l.AfterStop) == 0 {

@@ -2,11 +2,13 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -171,6 +173,60 @@ func TestLiveOfAnotherRecognizer(t *testing.T) {
 		b.report.Levels = nil
 		_, err = b.level(t.Context(), 1)
 		assert.ErrorContains(t, err, "full")
+	})
+}
+
+// slow is a recognizer that gives its text half a second after the end.
+type slow struct{ busy }
+
+func (s *slow) Close() (*otograph.Result, error) {
+	defer s.open.Add(-1)
+	s.events <- s.after[0]
+	time.Sleep(time.Second / 2)
+	s.events <- s.after[1]
+	close(s.events)
+	res := spoken("yes")
+	res.AudioDuration = 1
+	return res, nil
+}
+
+// Without numbers of sessions, the report and its table have the largest ones
+// that keep up. A load that the system refuses is tried once.
+func TestLiveSearchesForTheMostSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var open atomic.Int32
+		stream := func(context.Context, *string) (LiveStream, error) {
+			if open.Add(1) > 5 {
+				open.Add(-1)
+				return nil, errors.New("full")
+			}
+			s := &slow{busy{echo{events: make(chan live.Event)}, &open}}
+			s.after = []live.Event{{Kind: spec.LiveSpeechStopped, End: 1}, {Kind: spec.LiveFinal, End: 1, Text: "yes", Segments: []spec.Segment{{Text: "yes"}}}}
+			return s, nil
+		}
+		b := &liveBench{
+			Config:  Config{Items: []Item{{Name: "a", Text: new("yes")}}},
+			system:  System{Stream: stream},
+			sounds:  []*audio.PCM{audio.FromSamples(make([]float32, audio.SampleRate))},
+			offline: []*otograph.Result{spoken("yes")},
+			report:  LiveReport{System: "other", Recordings: 1},
+		}
+		require.NoError(t, b.measure(t.Context(), nil))
+		assert.Equal(t, []int{0, 5}, b.report.Most, "the text comes after 0.5 s")
+		assert.Equal(t, []string{"8 sessions: full", "6 sessions: full"}, b.report.Failures)
+		var table, object strings.Builder
+		require.NoError(t, b.report.WriteTable(&table))
+		for _, line := range []string{
+			"other: 1 recording, played at their own speed; ",
+			"\nmedian, P95, P99; sessions                                  1                   2                   4                   5\n",
+			"\nfinal text after the end of its utterance  0.50, 0.50, 0.50 s  0.50, 0.50, 0.50 s",
+			"\n8 sessions: full\n6 sessions: full\nSessions with 95 % of the final texts within 0.3 s of the end of their utterances: 0\n",
+			"within 1 s of the end of their utterances: 5\n",
+		} {
+			assert.Contains(t, table.String(), line)
+		}
+		require.NoError(t, json.NewEncoder(&object).Encode(b.report))
+		assert.Contains(t, object.String(), `"final_after_stop":{"count":5,"p50":0.5,"p95":0.5,"p99":0.5}`)
 	})
 }
 

@@ -261,17 +261,20 @@ func (s *Store) valid(k Key) bool {
 // Permit returns the errors of Authenticate for an account and one of its keys,
 // both by ID. Without a key ("") it checks the account alone.
 func (s *Store) Permit(ctx context.Context, account, key string) error {
-	var suspended sql.NullInt64
-	err := s.db.Read().QueryRowContext(ctx, `SELECT suspended_at FROM accounts WHERE id = $1 AND ($2 = '' OR EXISTS (SELECT 1 FROM api_keys k
-		WHERE k.id = $2 AND k.account_id = accounts.id AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $3)))`,
-		account, key, db.Micros(s.clock())).Scan(&suspended)
+	return s.wrap("account "+account, Permitted(ctx, s.db.Read(), s.clock(), account, key))
+}
+
+// Permitted is Permit at a time, as a transaction sees it.
+func Permitted(ctx context.Context, from db.Querier, now time.Time, account, key string) error {
+	suspended, err := db.Column[sql.NullInt64](ctx, from, `SELECT suspended_at FROM accounts WHERE id = $1 AND ($2 = '' OR EXISTS (SELECT 1 FROM api_keys k
+		WHERE k.id = $2 AND k.account_id = accounts.id AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $3)))`, account, key, db.Micros(now))
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
+	case err == nil && len(suspended) == 0:
 		return ErrUnauthorized
-	case err == nil && suspended.Valid:
+	case err == nil && suspended[0].Valid:
 		return ErrSuspended
 	}
-	return s.wrap("account "+account, err)
+	return err
 }
 
 // Keys returns an account's keys, including revoked ones, oldest first.

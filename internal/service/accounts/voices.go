@@ -106,6 +106,9 @@ func (s *Store) changeVoices(ctx context.Context, account, what string, change f
 		if err := tx.QueryRowContext(ctx, "SELECT id FROM accounts WHERE id = $1"+s.db.ForUpdate(), account).Scan(&locked); err != nil {
 			return err
 		}
+		if err := Permitted(ctx, tx, s.clock(), account, ""); err != nil { // it may have been deleted while the body came
+			return err
+		}
 		ids, register, err := readVoices(ctx, tx, account)
 		defer register.Clear()
 		if err != nil {

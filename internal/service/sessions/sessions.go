@@ -94,7 +94,7 @@ func (s *Sessions) Enter(ctx context.Context, account, key string) (_ context.Co
 	ctx, end := context.WithCancelCause(ctx)
 	go func() {
 		_ = backoff.Every(ctx, s.permitEvery, func() error {
-			if err := s.permit(ctx, account, key); errors.As(err, new(*doors.EndError)) {
+			if err := refusal(s.config.Permit(ctx, account, key)); errors.As(err, new(*doors.EndError)) {
 				end(err)
 			}
 			return nil
@@ -104,15 +104,6 @@ func (s *Sessions) Enter(ctx context.Context, account, key string) (_ context.Co
 		end(nil)
 		s.inside.Add(-1)
 	}
-}
-
-// permit returns a *doors.EndError for an account or key without the right.
-func (s *Sessions) permit(ctx context.Context, account, key string) error {
-	err := s.config.Permit(ctx, account, key)
-	if errors.Is(err, accounts.ErrUnauthorized) || errors.Is(err, accounts.ErrSuspended) {
-		return &doors.EndError{Reason: doors.Canceled, Text: "the account is suspended, or the API key was revoked or has expired"}
-	}
-	return err
 }
 
 // Order holds the client's part of a session's task.
@@ -137,9 +128,6 @@ func (s *Sessions) Open(ctx context.Context, o Order, set doors.Settings) (_ doo
 		}
 	}()
 	s.begin.Do(func() { close(s.first) })
-	if err := s.permit(ctx, o.Account, o.Key); err != nil {
-		return nil, err
-	}
 	options, err := set.Options.Effective()
 	if err != nil {
 		return nil, &doors.EndError{Reason: doors.Invalid, Text: err.Error()}
@@ -185,9 +173,12 @@ func (s *Sessions) connect(ctx context.Context) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// refusal returns the end of a session whose task was not created.
+// refusal returns the end of a session whose task was not created, or whose
+// account or key has lost the right to it.
 func refusal(err error) error {
 	switch {
+	case errors.Is(err, accounts.ErrUnauthorized), errors.Is(err, accounts.ErrSuspended):
+		return &doors.EndError{Reason: doors.Canceled, Text: "the account is suspended, or the API key was revoked or has expired"}
 	case errors.Is(err, billing.ErrInsufficientBalance):
 		return &doors.EndError{Reason: doors.Unpaid, Text: unpaid}
 	case errors.Is(err, billing.ErrConcurrencyLimit):

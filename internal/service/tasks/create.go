@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
@@ -89,7 +90,7 @@ func (s *Owners) Create(ctx context.Context, r Request, idem Idempotency) (task 
 // definite reports whether err shows that nothing was committed.
 func definite(err error) bool {
 	return errors.As(err, new(*LanguageError)) || slices.ContainsFunc([]error{
-		billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, ErrIdempotencyConflict, ErrRequest, ErrTranslation, ErrModel,
+		billing.ErrInsufficientBalance, billing.ErrConcurrencyLimit, billing.ErrNoAccount, billing.ErrUsage, accounts.ErrUnauthorized, accounts.ErrSuspended, ErrIdempotencyConflict, ErrRequest, ErrTranslation, ErrModel,
 	}, func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
@@ -214,6 +215,9 @@ func (s *core) insert(ctx context.Context, tx *sql.Tx, r Request, idempotencyKey
 		url, host, lane = r.URL, queue.HostOf(r.URL), queue.LaneFetch
 	}
 	if err := s.billing.Hold(ctx, tx, r.Account, t.ID, price, r.Batch); err != nil {
+		return Task{}, err
+	}
+	if err := accounts.Permitted(ctx, tx, now, r.Account, r.Key); err != nil { // the upload may have taken minutes
 		return Task{}, err
 	}
 	_, err = tx.ExecContext(ctx, `INSERT INTO tasks (id, account_id, status, phase, lane, run_at, queued_at,

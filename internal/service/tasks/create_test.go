@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/otograph/otograph/internal/test/dbtest"
 	"github.com/otograph/otograph/internal/test/taskstest"
 	"github.com/otograph/otograph/spec"
+	"github.com/otograph/otograph/voices"
 )
 
 // TestEqualSubmissionsMakeOneTask sends 50 equal requests with one key at the
@@ -180,6 +182,30 @@ func TestBatchItemsAreIndependent(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 3, v.WaitingBatchTasks)
 		assert.Zero(t, v.ActiveTasks)
+	})
+}
+
+// TestRightsAreCheckedLast: if the key is revoked or the account suspended while
+// a recording comes, there is no task, the recording is deleted, and no voice is
+// stored.
+func TestRightsAreCheckedLast(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		f := taskstest.New(t, d)
+		_, key, err := f.Accounts.CreateKey(t.Context(), f.Account)
+		require.NoError(t, err)
+		byKey := func(r *tasks.Request) { r.Key = key.ID }
+		f.Add(byKey)
+		require.NoError(t, f.Accounts.RevokeKey(t.Context(), f.Account, key.ID))
+		_, _, err = f.Create(t.Context(), f.Request(byKey), tasks.Idempotency{})
+		require.ErrorIs(t, err, accounts.ErrUnauthorized)
+		require.NoError(t, f.Accounts.Suspend(t.Context(), f.Account))
+		_, _, err = f.Create(t.Context(), f.Request(nil), tasks.Idempotency{})
+		require.ErrorIs(t, err, accounts.ErrSuspended)
+		_, err = f.Accounts.AddVoice(t.Context(), f.Account, voices.Voice{Name: "Ana", Model: strings.Repeat("01", 32), Consent: "yes", Vectors: [][]float32{{0.6, 0.8}}})
+		require.ErrorIs(t, err, accounts.ErrSuspended)
+		assert.Equal(t, 1, f.Count("SELECT COUNT(*) FROM tasks"))
+		assert.Len(t, f.Files(), 1)
+		f.Exact()
 	})
 }
 

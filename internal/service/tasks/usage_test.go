@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/internal/test/dbtest"
@@ -187,6 +188,8 @@ func TestUsageOfTasks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		other := f.NewAccount("other", 10*billing.Unit)
+		_, _, err := f.Accounts.CreateLimitedKey(t.Context(), f.Account, accounts.KeyOptions{ID: "key-1"})
+		require.NoError(t, err)
 		first := f.Add(func(r *tasks.Request) { r.Key, r.Extras.Model = "key-1", "whisper-large" })
 		require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Seconds: 61.5}))
 		require.NoError(t, f.Delete(t.Context(), f.Account, first.ID))
@@ -197,7 +200,7 @@ func TestUsageOfTasks(t *testing.T) {
 		left := f.Add(nil)
 		f.Take()
 		f.Exec("INSERT INTO live_segments (task_id, attempt, first, segments) VALUES ($1, 1, 0, '[{\"end\": 12.25}]')", left.ID)
-		_, err := f.Leave(t.Context(), f.Account, left.ID)
+		_, err = f.Leave(t.Context(), f.Account, left.ID)
 		require.NoError(t, err)
 
 		u, err := f.Usage(t.Context(), tasks.UsageQuery{Zone: time.UTC, Monthly: true, By: append([]string{"account"}, tasks.UsageGroups()...)})

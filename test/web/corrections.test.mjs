@@ -134,6 +134,27 @@ test('the text being typed is saved when the reader opens another page', async (
   await eventually(async () => assert.deepEqual((await s.ask(`/tasks/${task.id}/result`)).segments, first.segments));
 });
 
+test('the page asks before it loses a correction that the service does not have', async () => {
+  const log = `${s.url}/v1/tasks/${task.id}/corrections`,
+    away = (route) => (route.request().method() === 'POST' ? route.abort() : route.continue());
+  await page.route(log, away);
+  await edit(0);
+  await page.getByRole('textbox', { name: /^Correct the text at/ }).fill('Typed without a connection');
+  await page.keyboard.press('Enter');
+  await page.getByText('The last change was not saved').waitFor();
+  const question = page.waitForEvent('dialog');
+  await page.evaluate(() => void setTimeout(() => location.reload()));
+  const dialog = await question;
+  assert.equal(dialog.type(), 'beforeunload');
+  await dialog.dismiss();
+  await page.unroute(log, away);
+  await page.getByText('The last change was not saved').waitFor({ state: 'detached' });
+  await agree();
+  await page.reload(); // nothing is lost, so nothing is asked
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await eventually(async () => assert.deepEqual((await s.ask(`/tasks/${task.id}/result`)).segments, first.segments));
+});
+
 test('by keyboard, the focused sentence is split, given to another speaker, joined and undone', async () => {
   const i = first.segments.findIndex((x) => x.text.split(' ').length >= 4),
     word = inner(first.segments[i].text);

@@ -98,6 +98,30 @@ test('the list and the task’s page show stage and percentage, and the result w
   await page.context().close();
 });
 
+test('recordings behind one that waits are shown as waiting', async () => {
+  const page = await open(b, { origin: s.url });
+  const { tasks } = await s.ask('/tasks');
+  const ids = Array.from({ length: 5 }, (_, i) => `${tasks[0].id.slice(0, -1)}${i}`); // the oldest three are followed
+  const made = ids.map((id) => ({ ...tasks[0], id, audio_filename: id, status: 'processing', finished_at: null }));
+  const body = JSON.stringify({ tasks: made, total: 5, page: 1, page_size: 20 });
+  await page.route(`${s.url}/v1/tasks?*`, (r) => r.fulfill({ status: 200, contentType: 'application/json', body }));
+  await page.route(`${s.url}/v1/tasks/*/events`, (r) => {
+    const id = r.request().url().split('/').at(-2),
+      stage = id === ids[4] ? 'transcribe' : null;
+    const data = { task_id: id, status: 'processing', final: false, stage, percent: stage && 42, error_message: null };
+    const event = `event: task\nid: 1\ndata: ${JSON.stringify(data)}\n\n`;
+    return r.fulfill({ status: 200, contentType: 'text/event-stream', body: event });
+  });
+  await logIn(page, s);
+  await eventually(async () =>
+    assert.deepEqual(await page.locator('.task .state').allInnerTexts(), [
+      ...Array(4).fill('Queued'),
+      'Transcribing …',
+    ]),
+  );
+  await page.context().close();
+});
+
 test('a running task’s text is shown as it arrives, and starts again with a new attempt', async () => {
   const page = await open(b, { origin: s.url });
   const { tasks } = await s.ask('/tasks');

@@ -2,11 +2,17 @@
 import { signal } from '@preact/signals';
 import { api, Failure, plainly, sleep, type Corrections } from './api';
 import { corrected, type Change, type Entry, type Keeper } from './corrections';
+import { confirmLeaving } from './leaving';
 import type { Result } from './result';
 import { t } from './texts';
 
-/** tries limits how often a change is sent. */
-const tries = 10;
+/** tries is how often a change is sent before settled stops waiting for it; it is sent again after each pause, in milliseconds. */
+const tries = 10,
+  pause = 30000;
+
+/** unsaved is the number of changes, of all tasks, that the service does not have yet. */
+const unsaved = signal(0);
+confirmLeaving(() => unsaved.value > 0);
 
 /** taskKeeper keeps the corrections of a task; start are the corrections that the service has. Changes go one after the other. */
 export function taskKeeper(task: string, result: Result, start: Corrections): Keeper {
@@ -15,6 +21,12 @@ export function taskKeeper(task: string, result: Result, start: Corrections): Ke
   let stored = start,
     pending: Change[] = [],
     last = Promise.resolve();
+
+  /** wait changes the pending changes. */
+  const wait = (to: Change[]) => {
+    unsaved.value += to.length - pending.length;
+    pending = to;
+  };
 
   /** show numbers pending changes as the service will, unless somebody else's change comes first. */
   const show = () => {
@@ -35,14 +47,14 @@ export function taskKeeper(task: string, result: Result, start: Corrections): Ke
       try {
         const made = await api.correct(task, pending[0], stored.version);
         stored = { version: made.version, corrections: [...stored.corrections, made] };
-        pending = pending.slice(1);
+        wait(pending.slice(1));
         problem.value = '';
         return show();
       } catch (e) {
         if (!(e instanceof Failure)) throw e;
         if (e.status === 0 || e.status === 429 || e.status >= 500) {
           problem.value = plainly(e); // until the change is kept
-          if (attempt >= tries) return;
+          if (attempt >= tries) return void sleep(pause).then(send);
           await sleep(1000 * (attempt + 1));
           continue;
         }
@@ -53,7 +65,7 @@ export function taskKeeper(task: string, result: Result, start: Corrections): Ke
           renumber(version, stored.version - version);
         } else {
           // later changes may be about a segment that no longer exists
-          pending = [];
+          wait([]);
           problem.value = e.status === 409 ? t('changedMeanwhile') : plainly(e);
         }
         show();
@@ -72,14 +84,19 @@ export function taskKeeper(task: string, result: Result, start: Corrections): Ke
     });
   }
 
+  /** send sends the first pending change after the changes before it. */
+  const send = () => {
+    last = last.then(sendFirst).catch((e) => {
+      problem.value = plainly(e);
+    });
+  };
+
   return {
     log,
     change(to) {
-      pending = [...pending, to];
+      wait([...pending, to]);
       show();
-      last = last.then(sendFirst).catch((e) => {
-        problem.value = plainly(e);
-      });
+      send();
     },
     settled: () => last,
     problem,

@@ -99,10 +99,20 @@ const announce = (tasks: Task[]) => (tasks.length ? `${tasks[0].audio_filename}:
 /** reasonFor returns the error message of a failed task, once it is known. */
 const reasonFor = (task: Task) => reasons.value[task.id + task.updated_at];
 
+/** behind reports that a running or waiting task whose state is not followed is newer than one that waits. */
+function behind(task: Task): boolean {
+  const tasks = list.value?.tasks ?? [];
+  return (
+    task.status === 'processing' &&
+    !states.value[task.id] &&
+    tasks.slice(tasks.indexOf(task) + 1).some((older) => queued(older, states.value[older.id]))
+  );
+}
+
 function stateText(task: Task): string {
   if (task.status === 'failed' && !task.finished_at) return t('retrying');
   if (canceled(reasonFor(task))) return t('canceled');
-  if (queued(task, states.value[task.id])) return t('waiting');
+  if (queued(task, states.value[task.id]) || behind(task)) return t('waiting');
   return t(task.status as TextKey);
 }
 

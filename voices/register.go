@@ -80,19 +80,19 @@ func (r *Register) Write(w io.Writer) error {
 	return e.Encode(Register{append([]Voice{}, r.Voices...)}) // never null
 }
 
-// Add adds a voice and returns its entry. If the name already has vectors from
-// the same model, the new ones are added to them, unless they are there already,
-// and the newer date and consent replace the older ones. Errors wrap ErrVoice;
-// the register is then unchanged.
+// Add adds a voice and returns its entry. If the name, in any case, already has
+// vectors from the same model, the new ones are added to them, unless they are
+// there already, and the newer date and consent replace the older ones. Errors
+// wrap ErrVoice; the register is then unchanged.
 func (r *Register) Add(v Voice) (*Voice, error) {
 	v.Name = strings.TrimSpace(v.Name)
 	if err := v.check(); err != nil {
 		return nil, err
 	}
 	dim, entry := len(v.Vectors[0]), Voice{}
-	i := slices.IndexFunc(r.Voices, func(o Voice) bool { return o.Name == v.Name && o.Model == v.Model })
+	i := slices.IndexFunc(r.Voices, func(o Voice) bool { return strings.EqualFold(o.Name, v.Name) && o.Model == v.Model })
 	if i >= 0 {
-		entry = r.Voices[i]
+		entry, v.Name = r.Voices[i], r.Voices[i].Name
 	}
 	if j := slices.IndexFunc(r.Voices, func(o Voice) bool { return o.Model == v.Model }); j >= 0 && len(r.Voices[j].Vectors[0]) != dim {
 		return nil, refuse("vectors: those of this model have %d numbers, found %d", len(r.Voices[j].Vectors[0]), dim)

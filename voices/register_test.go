@@ -44,6 +44,7 @@ func TestRegisterKeepsVoices(t *testing.T) {
 	more := ann()
 	more.Vectors, more.Consent = [][]float32{{3, 3}}, "again"
 	for range 2 { // the same vectors are added once
+		more.Name = strings.ToUpper(more.Name) // of the same person
 		entry, err := r.Add(more)
 		require.NoError(t, err)
 		assert.Len(t, entry.Vectors, 2)
@@ -51,7 +52,7 @@ func TestRegisterKeepsVoices(t *testing.T) {
 	add(t, &r, "  Bob ", 90)
 	require.Len(t, r.Voices, 2)
 	assert.InDelta(t, math.Sqrt(0.5), r.Voices[0].Vectors[1][0], 1e-6, "vectors have unit length")
-	assert.Equal(t, "again", r.Voices[0].Consent)
+	assert.Equal(t, []string{"Ann", "again"}, []string{r.Voices[0].Name, r.Voices[0].Consent})
 	assert.Equal(t, "Bob", r.Voices[1].Name)
 	assert.Equal(t, []bool{true, false}, []bool{r.Has(model), r.Has("another")})
 

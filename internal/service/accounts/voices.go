@@ -41,9 +41,10 @@ type Voice struct {
 	AddedAt    time.Time
 }
 
-// AddVoice stores a voice. If the account has vectors of that name from the same
-// speaker model, new vectors are added to them, and the newer consent replaces
-// the older one. Errors wrap voices.ErrVoice or ErrTooManyVoices.
+// AddVoice stores a voice. If the account has vectors of that name, in any case,
+// from the same speaker model, new vectors are added to them, and the newer
+// consent replaces the older one. Errors wrap voices.ErrVoice or
+// ErrTooManyVoices.
 func (s *Store) AddVoice(ctx context.Context, account string, v voices.Voice) (Voice, error) {
 	v.Added = db.Time(db.Micros(s.clock()))
 	return s.changeVoices(ctx, account, "add voice", func(*sql.Tx, *lockedVoices) (voices.Voice, error) { return v, nil })

@@ -170,7 +170,7 @@ func (s *Service) createAccount(ctx context.Context, name string, balance billin
 	if err != nil {
 		return "", "", err
 	}
-	key, _, err = s.state.Accounts.CreateKey(ctx, account.ID)
+	key, _, err = s.state.Accounts.CreateKey(ctx, account.ID, accounts.KeyOptions{})
 	return key, account.ID, err
 }
 

@@ -288,7 +288,7 @@ func (c *keyCreateCmd) Run(ctx context.Context) error {
 		detail += ", expires " + expires.Format(time.RFC3339)
 	}
 	return c.changeAccount(ctx, "key create", c.Account, detail+", key "+options.ID, func(s *stores, a accounts.Account) error {
-		key, _, err := s.Accounts.CreateLimitedKey(ctx, a.ID, options)
+		key, _, err := s.Accounts.CreateKey(ctx, a.ID, options)
 		if err == nil {
 			say("%s\n", key)
 		}

@@ -159,12 +159,7 @@ const (
 
 // CreateKey creates an API key for an account (its id): "asr_" and 40 random
 // base62 characters. Only it returns the key; the store keeps the SHA-256.
-func (s *Store) CreateKey(ctx context.Context, account string) (key string, k Key, err error) {
-	return s.CreateLimitedKey(ctx, account, KeyOptions{})
-}
-
-// CreateLimitedKey creates an API key like CreateKey, with limits.
-func (s *Store) CreateLimitedKey(ctx context.Context, account string, o KeyOptions) (key string, k Key, err error) {
+func (s *Store) CreateKey(ctx context.Context, account string, o KeyOptions) (key string, k Key, err error) {
 	if !o.ExpiresAt.IsZero() && !o.ExpiresAt.After(s.clock()) {
 		return "", Key{}, fmt.Errorf("expiry %s %w: is in the past", o.ExpiresAt.Format(time.RFC3339), ErrInvalid)
 	}
@@ -509,7 +504,7 @@ func (s *Store) EndSessions(ctx context.Context, username string) error {
 
 // KeyOptions limit an API key. The zero value limits nothing.
 type KeyOptions struct {
-	ID        string // a new UUID; "": CreateLimitedKey makes one
+	ID        string // a new UUID; "": CreateKey makes one
 	ReadOnly  bool
 	ExpiresAt time.Time // zero: never
 	// Most limits the account's valid keys, else ErrTooManyKeys; 0: no limit.

@@ -48,7 +48,7 @@ func TestInvalidKeys(t *testing.T) {
 		s := accounts.New(d, nil, nil)
 		a, err := s.Create(t.Context(), "a")
 		require.NoError(t, err)
-		key, k, err := s.CreateKey(t.Context(), a.ID)
+		key, k, err := s.CreateKey(t.Context(), a.ID, accounts.KeyOptions{})
 		require.NoError(t, err)
 		assert.Regexp(t, `^asr_[0-9A-Za-z]{40}$`, key)
 		got, err := s.Authenticate(t.Context(), key)
@@ -81,7 +81,7 @@ func TestInvalidKeys(t *testing.T) {
 		require.Len(t, keys, 1)
 		assert.NotNil(t, keys[0].RevokedAt)
 		require.ErrorIs(t, s.RevokeKey(t.Context(), "", "none"), accounts.ErrNotFound)
-		_, _, err = s.CreateKey(t.Context(), "none")
+		_, _, err = s.CreateKey(t.Context(), "none", accounts.KeyOptions{})
 		require.ErrorIs(t, err, accounts.ErrNotFound)
 		t.Logf("T15: %d of %d wrong keys refused, 1 revoked one too", refused, refused)
 	})
@@ -98,7 +98,7 @@ func TestConcurrentKeysStayBelowTheLimit(t *testing.T) {
 		var wait sync.WaitGroup
 		refused := make([]error, 12)
 		for i := range refused {
-			wait.Go(func() { _, _, refused[i] = s.CreateLimitedKey(t.Context(), a.ID, accounts.KeyOptions{Most: most}) })
+			wait.Go(func() { _, _, refused[i] = s.CreateKey(t.Context(), a.ID, accounts.KeyOptions{Most: most}) })
 		}
 		wait.Wait()
 		created := 0
@@ -114,9 +114,9 @@ func TestConcurrentKeysStayBelowTheLimit(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, keys, most)
 		require.NoError(t, s.RevokeKey(t.Context(), a.ID, keys[0].ID))
-		_, _, err = s.CreateLimitedKey(t.Context(), a.ID, accounts.KeyOptions{Most: most})
+		_, _, err = s.CreateKey(t.Context(), a.ID, accounts.KeyOptions{Most: most})
 		require.NoError(t, err)
-		_, _, err = s.CreateKey(t.Context(), "nobody")
+		_, _, err = s.CreateKey(t.Context(), "nobody", accounts.KeyOptions{})
 		assert.ErrorIs(t, err, accounts.ErrNotFound)
 	})
 }

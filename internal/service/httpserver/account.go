@@ -137,7 +137,7 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 	var k accounts.Key
 	id := db.NewID()
 	err := s.recorded(r, accounts.AuditEntry{Action: "key create", Detail: "unlimited, key " + id}, func() (err error) {
-		secret, k, err = s.cfg.Accounts.CreateLimitedKey(r.Context(), r.who.Account, accounts.KeyOptions{ID: id, Most: maxKeys})
+		secret, k, err = s.cfg.Accounts.CreateKey(r.Context(), r.who.Account, accounts.KeyOptions{ID: id, Most: maxKeys})
 		return err
 	})
 	if err != nil {

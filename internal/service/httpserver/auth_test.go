@@ -26,7 +26,7 @@ import (
 func TestWrongKeysGetTheSame401(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
-	revoked, k, err := w.accounts.CreateKey(ctx, w.account.ID)
+	revoked, k, err := w.accounts.CreateKey(ctx, w.account.ID, accounts.KeyOptions{})
 	require.NoError(t, err)
 	require.Equal(t, 200, w.do("GET", "/account", nil, with("X-Api-Key", revoked)).status)
 	require.NoError(t, w.accounts.RevokeKey(ctx, "", k.ID))

@@ -369,7 +369,7 @@ func TestExportOverHTTP(t *testing.T) {
 	assert.Equal(t, http.StatusOK, head.status)
 	assert.Empty(t, head.body)
 
-	reader, _, err := w.accounts.CreateLimitedKey(t.Context(), w.account.ID, accounts.KeyOptions{ReadOnly: true})
+	reader, _, err := w.accounts.CreateKey(t.Context(), w.account.ID, accounts.KeyOptions{ReadOnly: true})
 	require.NoError(t, err)
 	refused := w.do("GET", "/account/export", nil, with("X-Api-Key", reader))
 	assert.Equal(t, http.StatusForbidden, refused.status)

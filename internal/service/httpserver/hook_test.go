@@ -15,7 +15,7 @@ import (
 // audit log has every change with the API key's id, without the URL.
 func TestHookOverHTTP(t *testing.T) {
 	w := newWorld(t)
-	key, _, err := w.accounts.CreateLimitedKey(t.Context(), w.account.ID, accounts.KeyOptions{ReadOnly: true})
+	key, _, err := w.accounts.CreateKey(t.Context(), w.account.ID, accounts.KeyOptions{ReadOnly: true})
 	require.NoError(t, err)
 	reader := with("X-Api-Key", key)
 	const path = "/account/hook"

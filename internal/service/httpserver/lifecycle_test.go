@@ -11,7 +11,7 @@ import (
 
 func TestReadOnlyKeyChangesNothing(t *testing.T) {
 	w := newWorld(t)
-	key, _, err := w.accounts.CreateLimitedKey(t.Context(), w.account.ID, accounts.KeyOptions{ReadOnly: true})
+	key, _, err := w.accounts.CreateKey(t.Context(), w.account.ID, accounts.KeyOptions{ReadOnly: true})
 	require.NoError(t, err)
 	as := with("X-Api-Key", key)
 	for _, path := range []string{"/account", "/tasks", "/billing/transactions", "/pricing"} {

@@ -86,9 +86,9 @@ func TestRealtimeCredentials(t *testing.T) {
 		require.True(t, strings.HasPrefix(value, "ek_"))
 		return value
 	}
-	other, k, err := w.accounts.CreateLimitedKey(t.Context(), w.account.ID, accounts.KeyOptions{})
+	other, k, err := w.accounts.CreateKey(t.Context(), w.account.ID, accounts.KeyOptions{})
 	require.NoError(t, err)
-	reader, _, err := w.accounts.CreateLimitedKey(t.Context(), w.account.ID, accounts.KeyOptions{ReadOnly: true})
+	reader, _, err := w.accounts.CreateKey(t.Context(), w.account.ID, accounts.KeyOptions{ReadOnly: true})
 	require.NoError(t, err)
 	own, others := secret(w.key), secret(other)
 	for name, c := range map[string]struct {

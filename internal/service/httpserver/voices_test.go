@@ -47,7 +47,7 @@ func TestVoicesOverHTTP(t *testing.T) {
 	path := "/voices/" + ann["id"].(string)
 	assert.Equal(t, 404, w.do("DELETE", path, nil, with("X-Api-Key", stranger)).status, "another account's")
 	assert.Equal(t, 404, w.do("DELETE", "/voices/7", nil).status)
-	reader, _, err := w.accounts.CreateLimitedKey(t.Context(), w.account.ID, accounts.KeyOptions{ReadOnly: true})
+	reader, _, err := w.accounts.CreateKey(t.Context(), w.account.ID, accounts.KeyOptions{ReadOnly: true})
 	require.NoError(t, err)
 	assert.Equal(t, 200, w.do("GET", "/voices", nil, with("X-Api-Key", reader)).status)
 	assert.Equal(t, 403, w.do("POST", "/voices", body, with("X-Api-Key", reader)).status)

@@ -153,7 +153,7 @@ func (w *world) newAccount(name, balance string) (accounts.Account, string) {
 	}
 	many, tps := 1000, 100_000.0
 	require.NoError(w.t, w.accounts.SetLimits(ctx, a.ID, accounts.Overrides{Concurrency: &many, TPS: &tps}))
-	key, _, err := w.accounts.CreateKey(ctx, a.ID)
+	key, _, err := w.accounts.CreateKey(ctx, a.ID, accounts.KeyOptions{})
 	require.NoError(w.t, err)
 	return a, key
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/doors"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/blob"
@@ -137,7 +138,7 @@ func TestRightsEnd(t *testing.T) {
 	d := dbtest.SQLite(t, db.Options{})
 	w := open(t, d)
 	w.permitEvery = 5 * time.Millisecond
-	_, key, err := w.Accounts.CreateKey(t.Context(), w.Account)
+	_, key, err := w.Accounts.CreateKey(t.Context(), w.Account, accounts.KeyOptions{})
 	require.NoError(t, err)
 	for _, of := range []string{key.ID, ""} {
 		ctx, leave := w.Enter(t.Context(), w.Account, of)

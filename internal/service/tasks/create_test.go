@@ -191,7 +191,7 @@ func TestBatchItemsAreIndependent(t *testing.T) {
 func TestRightsAreCheckedLast(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
-		_, key, err := f.Accounts.CreateKey(t.Context(), f.Account)
+		_, key, err := f.Accounts.CreateKey(t.Context(), f.Account, accounts.KeyOptions{})
 		require.NoError(t, err)
 		byKey := func(r *tasks.Request) { r.Key = key.ID }
 		f.Add(byKey)

@@ -188,7 +188,7 @@ func TestUsageOfTasks(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		f := taskstest.New(t, d)
 		other := f.NewAccount("other", 10*billing.Unit)
-		_, _, err := f.Accounts.CreateLimitedKey(t.Context(), f.Account, accounts.KeyOptions{ID: "key-1"})
+		_, _, err := f.Accounts.CreateKey(t.Context(), f.Account, accounts.KeyOptions{ID: "key-1"})
 		require.NoError(t, err)
 		first := f.Add(func(r *tasks.Request) { r.Key, r.Extras.Model = "key-1", "whisper-large" })
 		require.NoError(t, f.Complete(t.Context(), f.Take(), tasks.Outcome{Seconds: 61.5}))

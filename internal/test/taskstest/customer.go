@@ -55,7 +55,7 @@ func NewCustomer(t *testing.T, f *Fixture, mark string) *Customer {
 	}
 	_, err = f.Accounts.CreateUser(t.Context(), id, user, "correct horse battery")
 	require.NoError(t, err)
-	_, _, err = f.Accounts.CreateKey(t.Context(), id)
+	_, _, err = f.Accounts.CreateKey(t.Context(), id, accounts.KeyOptions{})
 	require.NoError(t, err)
 	c.Voice, err = f.Accounts.AddVoice(t.Context(), id, voices.Voice{Name: c.Word("voice"), Model: strings.Repeat("01", 32), Consent: c.Word("consent"), Vectors: [][]float32{{0.6, 0.8}}})
 	require.NoError(t, err)

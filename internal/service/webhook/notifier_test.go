@@ -229,7 +229,7 @@ func TestReceiversDelayTheNextAttempt(t *testing.T) {
 		"a year":               {503, "31536000", nil, []time.Duration{15 * time.Minute, 15 * time.Minute, 15 * time.Minute}},
 		"nonsense":             {503, "-1 soon", nil, []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}},
 		"gone":                 {410, "1", nil, nil},
-		"a tail":               {500, "", []time.Duration{time.Hour, 2 * time.Hour}, []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, time.Hour, 2 * time.Hour}},
+		"a tail":               {500, "", []time.Duration{10 * time.Minute, 20 * time.Minute}, []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 10 * time.Minute, 20 * time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -7,6 +7,6 @@ import "time"
 // Sizes of the reliability tests under the race detector, which makes the
 // database ten times slower.
 const (
-	slowCallbacks = 60
+	slowCallbacks = 40
 	virtualPoll   = 100 * time.Millisecond // of the notifier in virtual time
 )

@@ -188,7 +188,7 @@ func TestChannelsOfOneMicrophone(t *testing.T) {
 func TestSplitRecordingResumesFromCheckpoints(t *testing.T) {
 	p := shared(t)
 	samples, _ := call(t, 0)
-	samples = samples[:2*15*audio.SampleRate]
+	samples = samples[:2*12*audio.SampleRate]
 	m := &memory{kept: map[string][]byte{}}
 	run := func(mode otograph.Channels) *otograph.Result {
 		m.loaded = 0

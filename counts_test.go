@@ -186,11 +186,14 @@ func mixed(t *testing.T, first, second string) otograph.Source {
 func TestCountsOptimizedTier(t *testing.T) {
 	p := open(t, demo.Models())
 	opt := otograph.Options{ASRLanguage: new("en"), EnableAudioEvents: new(false)}
-	const seconds = 60
+	seconds := 60.0
+	if testing.Short() {
+		seconds = 30
+	}
 	res, _, _ := counted(t, p, audio.Raw(modeltest.Speech(seconds, 2, 1), audio.SampleRate, 1), opt)
 	require.Equal(t, otograph.TierOptimized, res.Tier)
 	speech := speechSeconds(res)
-	t.Logf("%.0f s of speech in %d s: %+v", speech, seconds, res.Stats)
+	t.Logf("%.0f s of speech in %.0f s: %+v", speech, seconds, res.Stats)
 	assert.Equal(t, res.Stats.ASR.Windows, res.Stats.ASR.EncoderPasses)
 	assert.Zero(t, res.Stats.ASR.DecoderSteps)
 	assert.LessOrEqual(t, float64(res.Stats.ASR.Windows)/(speech/60), 25.0, "windows for a minute of speech")

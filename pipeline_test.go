@@ -630,7 +630,7 @@ func TestKnownVoices(t *testing.T) {
 	}
 	off := false
 	opt := otograph.Options{ASRLanguage: new("en"), EnableAudioEvents: &off}
-	res, err := p.Run(t.Context(), otograph.File(threeVoices), opt, otograph.RunOptions{Voices: []otograph.KnownVoice{{Name: "Ruth", Recording: cut(0.7, 9.7)}}})
+	res, err := p.Run(t.Context(), cut(0, 23), opt, otograph.RunOptions{Voices: []otograph.KnownVoice{{Name: "Ruth", Recording: cut(0.7, 9.7)}}})
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{res.Segments[0].Speaker: "Ruth"}, res.Names)
 	assert.Equal(t, 3, res.NumSpeakers)

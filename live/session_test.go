@@ -244,7 +244,7 @@ func TestDividedInAShortPause(t *testing.T) {
 	}
 	pcm = audio.FromSamples(joined[:34*audio.SampleRate])
 	opt := tiers()["standard"]
-	opt.ASRBeamSize = new(1)
+	opt.ASRLanguage, opt.ASRBeamSize = new("en"), new(1)
 	s, err := Open(t.Context(), p, Options{Options: opt, Manual: true})
 	require.NoError(t, err)
 	events, _ := play(t, s, pcm, pieces(pcm.Len()))

@@ -49,9 +49,9 @@ func TestFleet(t *testing.T) {
 	}
 	audio, options := clip(t, 8, 1.5), map[string]any{"optimize": false, "enable_diarize": false, "enable_audio_events": false, "asr_language": "en"}
 	var ids []string
-	submissions := fleetTasks
+	submissions, kills := fleetTasks, 5
 	if testing.Short() {
-		submissions = 8
+		submissions, kills = 6, 2
 	}
 	for i := range submissions {
 		ids = append(ids, servers[i%2].create(upload(audio, options, "callback_url", out.URL+"/hook")))
@@ -72,7 +72,7 @@ func TestFleet(t *testing.T) {
 		// independently of the machine's speed; in the long form by the clock.
 		due := time.Since(last) >= fleetPause
 		if !realTime {
-			due = killed < 5 && len(ids)-left >= 5*killed+2
+			due = killed < kills && len(ids)-left >= 5*killed+2
 		}
 		if due {
 			var pid int // of a worker that is processing a task

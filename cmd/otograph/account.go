@@ -76,11 +76,7 @@ func (c *accountListCmd) Run(ctx context.Context) error {
 	}
 	if c.Name != "" {
 		return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error {
-			shown, err := httpserver.Describe(ctx, s.Accounts, s.Billing, a)
-			if err != nil {
-				return err
-			}
-			return printJSON(shown)
+			return printAnswer(httpserver.Describe(ctx, s.Accounts, s.Billing, a))
 		})
 	}
 	return c.with(ctx, func(s *stores) error {

@@ -52,11 +52,7 @@ func (c *accountHookCmd) Run(ctx context.Context) (err error) {
 		return &usageError{fmt.Errorf("--%w", err)}
 	case c.URL == "" && !c.Rotate && !c.Remove:
 		return c.withAccount(ctx, c.Name, func(s *stores, a accounts.Account) error {
-			h, err := s.Tasks.Outbox().Hook(ctx, a.ID)
-			if err != nil {
-				return err
-			}
-			return printJSON(h)
+			return printAnswer(s.Tasks.Outbox().Hook(ctx, a.ID))
 		})
 	}
 	return c.changeAccount(ctx, action, c.Name, detail, func(s *stores, a accounts.Account) error {

@@ -64,6 +64,14 @@ func redraw(w io.Writer, line string) { fmt.Fprint(w, "\r\x1b[K", cleanLine(line
 // printJSON prints a value in writeJSON's format.
 func printJSON(v any) error { return writeJSON(cleanJSON(os.Stdout), v) }
 
+// printAnswer prints a value as printJSON does, unless there is an error.
+func printAnswer(v any, err error) error {
+	if err != nil {
+		return err
+	}
+	return printJSON(v)
+}
+
 func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -34,13 +34,7 @@ func (c *pricingCmd) detail() string {
 
 func (c *pricingCmd) Run(ctx context.Context) error {
 	if c.detail() == "" {
-		return c.with(ctx, func(s *stores) error {
-			p, err := s.Billing.Prices(ctx)
-			if err != nil {
-				return err
-			}
-			return printJSON(p)
-		})
+		return c.with(ctx, func(s *stores) error { return printAnswer(s.Billing.Prices(ctx)) })
 	}
 	return c.change(ctx, "pricing set", "", c.detail(), func(s *stores) error {
 		from, err := timeFlag(time.UTC, "from", c.From)
@@ -72,10 +66,6 @@ func (c *pricingCmd) Run(ctx context.Context) error {
 				return &usageError{fmt.Errorf("--%s: %w", flag, err)}
 			}
 		}
-		p, err = s.Billing.SetPrices(ctx, p, from)
-		if err != nil {
-			return err
-		}
-		return printJSON(p)
+		return printAnswer(s.Billing.SetPrices(ctx, p, from))
 	})
 }

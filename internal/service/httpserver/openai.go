@@ -236,7 +236,15 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 		result, err := s.finished(ctx, r, id)
 		answers <- answer{result, err}
 	}()
-	output := speechStream{stream: stream, speech: form.Speech()}
+	speech, sent := form.Speech(), cursor{}
+	send := func(events []any) error {
+		for _, event := range events {
+			if err := stream.send("", "", event); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if stream.beat() != nil { // the client receives the header at once
 		return true, nil
 	}
@@ -249,7 +257,11 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 				return true, nil
 			}
 		case state := <-states:
-			if output.update(state.Live) != nil {
+			if live := state.Live; live == nil || sent.attempt != 0 && live.Attempt != sent.attempt {
+				continue // End compares the sentences of another attempt with the result
+			}
+			_, news := sent.advance(state.Live)
+			if send(speech.News(news)) != nil {
 				return true, nil
 			}
 		case a := <-answers:
@@ -259,46 +271,12 @@ func (s *Server) streamTranscription(w http.ResponseWriter, r *request, id strin
 				_ = stream.send("", "", failure.openAI())
 				return r.Context().Err() != nil, nil
 			}
-			if err := output.end(a.result); err != nil {
+			if err := send(speech.End(a.result)); err != nil {
 				s.log.Debug("client left a stream", "request", r.id, "error", err)
 			}
 			return false, nil
 		}
 	}
-}
-
-// speechStream is the state of a streamed transcription.
-type speechStream struct {
-	stream *eventStream
-	speech *openai.Speech
-	sent   cursor
-}
-
-// update sends deltas of sentences of the running task. Sentences of another
-// attempt are compared with the result at the end.
-func (s *speechStream) update(live *tasks.LiveSegments) error {
-	if s.speech.Waits() || live == nil || s.sent.attempt != 0 && live.Attempt != s.sent.attempt {
-		return nil
-	}
-	_, news := s.sent.advance(live)
-	for _, seg := range news {
-		if event := s.speech.Sentence(seg); event != nil {
-			if err := s.stream.send("", "", event); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// end sends the rest of the result, and the whole text.
-func (s *speechStream) end(result spec.Result) error {
-	for _, event := range s.speech.End(result) {
-		if err := s.stream.send("", "", event); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // maxReference limits the recording of a known speaker, in bytes.

@@ -152,10 +152,7 @@ func (o *object) next() (byte, error) {
 // fieldName reads a name whose opening quote has been read.
 func (o *object) fieldName() (string, error) {
 	raw := []byte{'"'}
-	if err := o.stringRest(&raw, maxFieldName); err != nil {
-		if errors.Is(err, errTooLong) {
-			return "", invalid("a field name is longer than %d bytes", maxFieldName)
-		}
+	if err := o.stringRest(&raw, maxFieldName, invalid("a field name is longer than %d bytes", maxFieldName)); err != nil {
 		return "", err
 	}
 	var name string
@@ -165,15 +162,16 @@ func (o *object) fieldName() (string, error) {
 	return name, nil
 }
 
-// stringRest appends the rest of a string, including the closing quote.
-func (o *object) stringRest(raw *[]byte, max int) error {
+// stringRest appends the rest of a string, including the closing quote. It
+// returns tooLong if there are then more than max bytes.
+func (o *object) stringRest(raw *[]byte, max int, tooLong error) error {
 	for {
 		c, err := o.r.ReadByte()
 		if err != nil {
 			return readError(err)
 		}
 		if *raw = append(*raw, c); len(*raw) > max {
-			return errTooLong
+			return tooLong
 		}
 		switch c {
 		case '"':
@@ -192,7 +190,7 @@ func (o *object) stringRest(raw *[]byte, max int) error {
 func (v *Value) Raw() (json.RawMessage, error) {
 	v.read = true
 	var raw []byte
-	depth := 0
+	depth, tooLong := 0, invalid("%s: the value is longer than %d bytes", v.name, v.o.max)
 	for {
 		c, err := v.o.r.ReadByte()
 		if err != nil {
@@ -203,14 +201,11 @@ func (v *Value) Raw() (json.RawMessage, error) {
 			break // the end of a number or literal
 		}
 		if raw = append(raw, c); len(raw) > v.o.max {
-			return nil, invalid("%s: the value is longer than %d bytes", v.name, v.o.max)
+			return nil, tooLong
 		}
 		switch c {
 		case '"':
-			if err := v.o.stringRest(&raw, v.o.max); err != nil {
-				if errors.Is(err, errTooLong) {
-					return nil, invalid("%s: the value is longer than %d bytes", v.name, v.o.max)
-				}
+			if err := v.o.stringRest(&raw, v.o.max, tooLong); err != nil {
 				return nil, err
 			}
 		case '{', '[':
@@ -383,6 +378,3 @@ func (r reader) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// errTooLong is returned for a string longer than its limit.
-var errTooLong = errors.New("the string is too long")

@@ -247,22 +247,29 @@ type Speech struct {
 // Speech returns the state of streaming the form's text, before any event.
 func (f *Form) Speech() *Speech { return &Speech{form: f} }
 
-// Waits reports whether sentences are only sent with the result: they need the
-// words' probabilities.
-func (s *Speech) Waits() bool { return s.form.logprobs }
-
-// Sentence returns the event of a sentence, nil if it has no text. Sentences of
-// a running task have no speaker, and may be divided between speakers later.
-func (s *Speech) Sentence(seg spec.Segment) any {
-	delta := textDelta{Type: "transcript.text.delta", Delta: spec.Separated(s.text, strings.TrimSpace(seg.Text))}
-	if delta.Delta == "" {
+// News returns the events of new sentences of a running task. They have no
+// speaker, and may be divided between speakers later. If the words' probabilities
+// are requested, sentences are only sent with the result.
+func (s *Speech) News(segments []spec.Segment) []any {
+	if s.form.logprobs {
 		return nil
 	}
-	s.text += delta.Delta
-	if s.form.logprobs {
-		delta.Logprobs = Logprobs([]spec.Segment{seg})
+	return s.sentences(segments)
+}
+
+func (s *Speech) sentences(segments []spec.Segment) (events []any) {
+	for _, seg := range segments {
+		delta := textDelta{Type: "transcript.text.delta", Delta: spec.Separated(s.text, strings.TrimSpace(seg.Text))}
+		if delta.Delta == "" {
+			continue
+		}
+		s.text += delta.Delta
+		if s.form.logprobs {
+			delta.Logprobs = Logprobs([]spec.Segment{seg})
+		}
+		events = append(events, delta)
 	}
-	return delta
+	return events
 }
 
 // End returns the events of the rest of the result, of all segments with their
@@ -275,11 +282,7 @@ func (s *Speech) End(result spec.Result) (events []any) {
 			events = append(events, textDelta{Type: "transcript.text.delta", Delta: rest})
 		}
 	} else {
-		for _, seg := range result.Segments {
-			if event := s.Sentence(seg); event != nil {
-				events = append(events, event)
-			}
-		}
+		events = s.sentences(result.Segments)
 	}
 	for _, seg := range result.Segments {
 		if s.form.format == formatDiarized && strings.TrimSpace(seg.Text) != "" {

@@ -1,7 +1,9 @@
 package httpserver
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/system/db"
 )
 
@@ -65,12 +68,9 @@ func (s *Server) listTransactions(w http.ResponseWriter, r *request) error {
 const pricesAge = 5 * time.Minute
 
 func (s *Server) getPricing(w http.ResponseWriter, r *request) error {
+	w.Header().Set("Cache-Control", "public, max-age=300") // an error's response removes it
 	p, err := s.prices.get(r.Context(), "")
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "public, max-age=300")
-	return writeJSON(w, http.StatusOK, p)
+	return respond(w, p, err)
 }
 
 // maxKeys limits the valid keys of an account.
@@ -171,4 +171,37 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 	}
 	s.log.Info("API key revoked", "request", r.id, "account", r.who.Account, "user", r.who.User, "key", id.String())
 	return writeJSON(w, http.StatusOK, map[string]string{"message": "key revoked"})
+}
+
+// getUsage handles GET /usage, an addition to the specification.
+func (s *Server) getUsage(w http.ResponseWriter, r *request) error {
+	q := queryOf(r)
+	zone, _ := q.text("timezone")
+	by, _ := q.text("by")
+	asked, err := tasks.ParseUsage(zone, by, tasks.UsageGroups()...)
+	if err != nil {
+		return invalidBecause(err, "%s", err)
+	}
+	format := q.choice("format", "json", "csv")
+	asked.Account, asked.Monthly = r.who.Account, q.choice("period", "month", "day") == "month"
+	asked.From, asked.Until = q.time("from", asked.Zone), q.time("until", asked.Zone)
+	if q.err != nil {
+		return q.err
+	}
+	u, err := s.cfg.Tasks.Usage(r.Context(), asked)
+	if errors.Is(err, tasks.ErrPeriod) {
+		return invalidBecause(err, "%s", err)
+	}
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return writeJSON(w, http.StatusOK, u)
+	}
+	var out bytes.Buffer
+	if err := u.WriteCSV(&out); err != nil {
+		return err
+	}
+	writeBody(w, http.StatusOK, "text/csv; charset=utf-8", out.Bytes())
+	return nil
 }

@@ -1,6 +1,9 @@
 package audio
 
-import "os"
+import (
+	"os"
+	"sync"
+)
 
 // Sound has samples at fixed positions: a PCM, or a Tape that still grows.
 type Sound interface {
@@ -15,8 +18,9 @@ type Sound interface {
 const blockSamples = SampleRate
 
 // Tape is a sound that only grows, at its end, and forgets its beginning. The
-// positions of its samples never change. It is not safe for concurrent use.
+// positions of its samples never change. It is safe for concurrent use.
 type Tape struct {
+	mu     sync.Mutex
 	blocks [][]float32 // the first begins at position first; each but the last has blockSamples
 	first  int
 	end    int
@@ -25,6 +29,8 @@ type Tape struct {
 // Append adds samples (mono at SampleRate), through the same limits as Open:
 // each sample becomes finite and within [-1, 1].
 func (t *Tape) Append(samples []float32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for len(samples) > 0 {
 		last := len(t.blocks) - 1
 		if last < 0 || len(t.blocks[last]) == blockSamples {
@@ -41,10 +47,16 @@ func (t *Tape) Append(samples []float32) {
 }
 
 // Len implements Sound.
-func (t *Tape) Len() int { return t.end }
+func (t *Tape) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.end
+}
 
 // Forget frees samples before a position, at most a second later.
 func (t *Tape) Forget(before int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	n := min(max(before-t.first, 0)/blockSamples, max(len(t.blocks)-1, 0))
 	clear(t.blocks[:n])
 	t.blocks = t.blocks[n:]
@@ -52,8 +64,15 @@ func (t *Tape) Forget(before int) {
 }
 
 // Samples implements Sound; it returns a copy.
-func (t *Tape) Samples(from, to int) []float32 {
+func (t *Tape) Samples(from, to int) []float32 { return t.Section(from, to).samples }
+
+// Section returns a recording that ends at position to and has only the samples
+// from position from on, each at its own position.
+func (t *Tape) Section(from, to int) *PCM {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	from = min(max(from, t.first), t.end)
+	first := from
 	to = min(max(to, from), t.end)
 	out := make([]float32, 0, to-from)
 	for from < to {
@@ -62,15 +81,8 @@ func (t *Tape) Samples(from, to int) []float32 {
 		out = append(out, b[:n]...)
 		from += n
 	}
-	return out
-}
-
-// Section returns a recording that ends at position to and has only the samples
-// from position from on, each at its own position.
-func (t *Tape) Section(from, to int) *PCM {
-	from = min(max(from, t.first), t.end)
-	p := FromSamples(t.Samples(from, to))
-	p.first = from
+	p := FromSamples(out)
+	p.first = first
 	p.info.Duration = p.Duration()
 	return p
 }

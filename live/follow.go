@@ -278,9 +278,7 @@ func (s *Session) end(n, next int) {
 	s.emit(Event{Kind: spec.LiveSpeechStopped, Utterance: u.id, Start: float64(u.start) / audio.SampleRate, End: float64(end) / audio.SampleRate})
 	s.mu.Unlock()
 	speech := &stages.Speech{Spans: u.spans, Probabilities: s.probs}
-	s.tape.mu.Lock()
 	sound := s.tape.Section(max(u.spans[0].Start-around, u.after), min(end+around, next))
-	s.tape.mu.Unlock()
 	s.stopped = end
 	s.work.do(finals, task{end, func(cores int) { s.decode(u, sound, speech, cores) }})
 	s.take(rest)
@@ -369,7 +367,5 @@ func (s *Session) forget() {
 	if s.sounds != nil {
 		keep = min(keep, s.sounds.First())
 	}
-	s.tape.mu.Lock()
-	defer s.tape.mu.Unlock()
 	s.tape.Forget(keep)
 }

@@ -103,7 +103,7 @@ type Session struct {
 	cancel context.CancelCauseFunc
 	work   *client
 	leave  func()
-	tape   tape
+	tape   audio.Tape
 	wake   chan struct{}
 	done   chan struct{} // closed when follow has ended
 
@@ -119,26 +119,6 @@ type Session struct {
 
 	follower
 	text recognized
-}
-
-// tape is an audio.Tape that several goroutines use.
-type tape struct {
-	mu sync.Mutex
-	audio.Tape
-}
-
-// Samples implements audio.Sound.
-func (t *tape) Samples(from, to int) []float32 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.Tape.Samples(from, to)
-}
-
-// Len implements audio.Sound.
-func (t *tape) Len() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.Tape.Len()
 }
 
 // Open starts a session with the models of a pipeline. Close must be called,
@@ -177,9 +157,7 @@ func (s *Session) Write(samples []float32) error {
 	if err := s.refused(); err != nil {
 		return err
 	}
-	s.tape.mu.Lock()
 	s.tape.Append(samples)
-	s.tape.mu.Unlock()
 	backoff.Signal(s.wake)
 	return nil
 }

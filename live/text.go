@@ -76,9 +76,7 @@ func (s *Session) sketch(u *utterance, resting bool, cores int) {
 	}
 	st := s.stages(cores)
 	speech := audio.Span{Start: u.start, End: int(s.position.Load())}
-	s.tape.mu.Lock()
 	sound := s.tape.Section(max(u.start-around, u.after), speech.End)
-	s.tape.mu.Unlock()
 	l, err := s.language(st, sound, []audio.Span{speech}, false)
 	if err == nil {
 		var t *asr.Transcript
@@ -150,7 +148,8 @@ func (s *Session) decode(u *utterance, sound *audio.PCM, speech *stages.Speech, 
 	s.text.add(t)
 	f := &stages.Findings{Transcription: t}
 	if voices != nil && len(t.Transcript.Segments) > 0 {
-		f.Speakers = s.speakers(s.text.voices.Add(voices))
+		turns := s.text.voices.Add(voices)
+		f.Speakers = &diarize.Result{Turns: turns, Exclusive: turns}
 	}
 	s.final(u, sound, f)
 	if f.Speakers != nil {
@@ -177,35 +176,11 @@ func (r *recognized) add(t *stages.Transcription) {
 	}
 }
 
-// unknown is the number of a voice without a number, in findings.
-const unknown = 1 << 10
-
-// speakers returns turns as findings.
-func (s *Session) speakers(turns []diarize.Turn) *diarize.Result {
-	for i := range turns {
-		if turns[i].Speaker < 0 {
-			turns[i].Speaker = unknown
-		}
-	}
-	return &diarize.Result{Turns: turns, Exclusive: turns}
-}
-
-// speakerName returns the name of a voice's number; "" without one.
-func speakerName(n int) string {
-	if n < 0 {
-		return ""
-	}
-	return spec.SpeakerName(n)
-}
-
 // final emits the Final of an utterance.
 func (s *Session) final(u *utterance, sound *audio.PCM, f *stages.Findings) {
 	segments := s.run.Segments(f, sound)
 	for i := range segments {
 		segments[i].ID = s.text.count + i
-		if segments[i].Speaker == spec.SpeakerName(unknown) {
-			segments[i].Speaker = ""
-		}
 	}
 	s.text.count += len(segments)
 	start, _ := u.spans[0].Seconds()
@@ -236,6 +211,6 @@ func (s *Session) correct() {
 	defer s.mu.Unlock()
 	for _, c := range s.text.voices.Changes() {
 		start, end := c.Seconds()
-		s.emit(Event{Kind: spec.LiveSpeakerChanged, Start: start, End: end, From: speakerName(c.From), To: speakerName(c.To)})
+		s.emit(Event{Kind: spec.LiveSpeakerChanged, Start: start, End: end, From: spec.SpeakerName(c.From), To: spec.SpeakerName(c.To)})
 	}
 }

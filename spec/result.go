@@ -203,8 +203,13 @@ func notNil[T any](list *[]T) *[]T {
 }
 
 // SpeakerName returns the specification's name of speaker n, counted from 0 in
-// the order in which they first speak.
-func SpeakerName(n int) string { return fmt.Sprintf("SPEAKER_%d", n) }
+// the order in which they first speak; "" for a negative n.
+func SpeakerName(n int) string {
+	if n < 0 {
+		return ""
+	}
+	return fmt.Sprintf("SPEAKER_%d", n)
+}
 
 // Measures holds the recognizer's measures of a segment.
 type Measures struct {

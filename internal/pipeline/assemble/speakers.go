@@ -187,7 +187,7 @@ func newTurnIndex(turns []diarize.Turn) *turnIndex {
 // earlier one), otherwise the speaker of the nearest turn, otherwise 0.
 func (x *turnIndex) speaker(start, end float64) int {
 	first := sort.Search(len(x.turns), func(i int) bool { return x.latest[i].End > start })
-	best, most, last := -1, 0.0, first
+	best, most, last := 0, 0.0, first
 	cover := map[int]float64{} // by speaker
 	for ; last < len(x.turns) && x.turns[last].Start < end; last++ {
 		t := x.turns[last]
@@ -198,7 +198,7 @@ func (x *turnIndex) speaker(start, end float64) int {
 			best, most = t.Speaker, c
 		}
 	}
-	if best >= 0 {
+	if most > 0 {
 		return best
 	}
 	// No turn overlaps the stretch: the one before it is latest[first-1], the

@@ -149,3 +149,16 @@ func TestWordsInOverlappingSpeech(t *testing.T) {
 	}
 	assert.Equal(t, []bool{false, true, true}, marked)
 }
+
+// A voice without a number yet, as in live sessions, has no name, also where it
+// shares a stretch with others.
+func TestVoiceWithoutANumber(t *testing.T) {
+	turns := []diarize.Turn{{Start: 0, End: 3, Speaker: 0}, {Start: 2.5, End: 6, Speaker: -1}}
+	f := &stages.Findings{Transcription: &stages.Transcription{Transcript: &asr.Transcript{}}, Speakers: &diarize.Result{Turns: turns, Exclusive: turns}}
+	f.Transcription.Transcript.Segments = []asr.Segment{{Start: 0, End: 2.8}, {Start: 2.8, End: 4}, {Start: 7, End: 8}}
+	var got []string
+	for _, s := range Segments(f, clock(10)) {
+		got = append(got, s.Speaker)
+	}
+	assert.Equal(t, []string{"SPEAKER_0", "", ""}, got)
+}

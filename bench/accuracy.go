@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -201,9 +202,6 @@ func turnRates(list []itemReport, seed uint64) map[string]*estimate {
 			rates["der_"+v.key], rates["jer_"+v.key] = estimateSum(turns, seed, DER.add, DER.Rate), estimateSum(turns, seed, DER.add, DER.jer)
 		}
 	}
-	if len(rates) == 0 {
-		return nil
-	}
 	return rates
 }
 
@@ -243,10 +241,7 @@ func valueOf(it Item, key string) string {
 	if key == "language" {
 		value = it.Language
 	}
-	if value == "" {
-		return "–"
-	}
-	return value
+	return cmp.Or(value, "–")
 }
 
 // slices groups the recordings by the keys of By.

@@ -58,41 +58,38 @@ func rankings(systems []systemReport, seed uint64) (list []ranking, why string) 
 // rank orders the systems by the rate of the sum of a score. It also returns
 // them in this order, with the recordings for which all have the score. The
 // list is empty if there are none.
-func rank[T any](rule string, systems []systemReport, seed uint64, of func(itemReport) *T, add func(a, b T) T, rate func(T) float64) (list []ranking, all []systemReport) {
-	all = slices.Clone(systems)
-	for s := range all {
-		all[s].Items = nil
+func rank[T any](rule string, systems []systemReport, seed uint64, of func(itemReport) *T, add func(a, b T) T, rate func(T) float64) (list []ranking, sorted []systemReport) {
+	sorted = slices.Clone(systems)
+	for s := range sorted {
+		sorted[s].Items = nil
 	}
 	for i := range systems[0].Items {
 		if slices.ContainsFunc(systems, func(s systemReport) bool { return s.Items[i].Error != "" || of(s.Items[i]) == nil }) {
 			continue
 		}
-		for s := range all {
-			all[s].Items = append(all[s].Items, systems[s].Items[i])
+		for s := range sorted {
+			sorted[s].Items = append(sorted[s].Items, systems[s].Items[i])
 		}
 	}
-	if len(all[0].Items) == 0 {
+	if len(sorted[0].Items) == 0 {
 		return nil, nil
 	}
 	rateOf := func(s systemReport) float64 {
-		var sum T
-		for _, score := range present(s.Items, of) {
-			sum = add(sum, score)
-		}
-		return rate(sum)
+		values := present(s.Items, of)
+		return rate(sumOf(values, all(len(values)), add))
 	}
-	slices.SortStableFunc(all, func(a, b systemReport) int { return cmp.Compare(rateOf(a), rateOf(b)) })
+	slices.SortStableFunc(sorted, func(a, b systemReport) int { return cmp.Compare(rateOf(a), rateOf(b)) })
 	r := ranking{Rule: rule}
-	for _, s := range all {
+	for _, s := range sorted {
 		r.Systems, r.Rates = append(r.Systems, s.Name), append(r.Rates, rateOf(s))
 	}
 	same := func(a, b systemReport) bool {
 		e := over(a, b, seed, of, add, func(x, y T) float64 { return rate(y) - rate(x) })
 		return e == nil || e.Low <= 0 && e.High >= 0
 	}
-	for first := 0; first < len(all); {
+	for first := 0; first < len(sorted); {
 		last := first
-		for last+1 < len(all) && same(all[first], all[last+1]) {
+		for last+1 < len(sorted) && same(sorted[first], sorted[last+1]) {
 			last++
 		}
 		if last > first {
@@ -100,7 +97,7 @@ func rank[T any](rule string, systems []systemReport, seed uint64, of func(itemR
 		}
 		first = last + 1
 	}
-	return []ranking{r}, all
+	return []ranking{r}, sorted
 }
 
 // reason explains the difference of the texts of two systems: the recording

@@ -159,11 +159,9 @@ func (s *itemScore) scoreWords(language, reference, hypothesis string, opt score
 // scoreTurns compares turns, also without collar or overlapping speech.
 func (s *itemScore) scoreTurns(item Item, hypothesis []SpeakerTurn, opt DEROptions) {
 	s.Turns = new(scoreTurnsWithin(item.Turns, hypothesis, item.Evaluated, opt))
+	s.TurnsBy = map[string]*DER{}
 	for _, v := range turnVariants {
 		if other := v.of(opt); other != opt {
-			if s.TurnsBy == nil {
-				s.TurnsBy = map[string]*DER{}
-			}
 			d := scoreTurnsWithin(item.Turns, hypothesis, item.Evaluated, other)
 			d.Mapping = nil
 			s.TurnsBy[v.key] = &d

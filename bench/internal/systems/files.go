@@ -55,8 +55,8 @@ func Silent(e Engine) bool {
 // Files opens a folder of transcripts, each with the recording's name and its
 // format's extension, or a file: JSON lines of the Open ASR Leaderboard or NeMo
 // (audio_filepath, pred_text), SegLST, STM, CTM or RTTM of all recordings, or a
-// text with a line per recording in the manifest's order. A transcript that fits
-// several recordings in different folders is an error.
+// text with a line per recording, which names it or has its place in the manifest.
+// A transcript that fits several recordings in different folders is an error.
 func Files(path string, items []datasets.Item) (Engine, error) {
 	f, err := open(path, items)
 	if err != nil {
@@ -103,6 +103,9 @@ func open(path string, items []datasets.Item) (*files, error) {
 	}
 	if columns, ok := nistColumns[strings.ToLower(filepath.Ext(path))]; ok {
 		return nil, fmt.Errorf("%s: expected lines of %s, with times from 0", path, columns)
+	}
+	if f.named = groupTexts(text, items); f.named != nil {
+		return f, nil
 	}
 	if len(lines) != len(items) {
 		return nil, fmt.Errorf("%s: expected a line for each of the %d recordings, found %d", path, len(items), len(lines))
@@ -241,6 +244,9 @@ func (f *files) under(item datasets.Item, name string) (res *otograph.Result, ma
 			continue
 		}
 		data, err := limited(base + extension)
+		if errors.Is(err, fs.ErrNotExist) { // whisper.cpp keeps the recording's ending
+			data, err = limited(base + mediafiles.Ending(item.Name) + extension)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -260,7 +266,7 @@ func (f *files) under(item datasets.Item, name string) (res *otograph.Result, ma
 	if res != nil {
 		return res, marks, nil
 	}
-	for _, ending := range strings.Fields(".TextGrid .eaf .tsv .csv .lrc .ass .sbv .xml .html .docx") {
+	for _, ending := range strings.Fields(".TextGrid .eaf .tsv .csv .lrc .ass .sbv .xml .html .docx .md") {
 		if _, err := os.Stat(base + ending); err == nil {
 			return nil, marks, fmt.Errorf("%w: %s is not read, expected one of %s", noHypothesis{}, base+ending, strings.Join(extensions, " "))
 		}

@@ -79,7 +79,7 @@ func parseJSON(data []byte, recording string) (*otograph.Result, error) {
 		return segLST(rows, recording)
 	}
 	if len(rows) > 1 || rows[0].PredText != nil {
-		i := rowOf(rows, recording)
+		i := slices.IndexFunc(rows, func(r document) bool { return r.Path != "" && datasets.Stem(r.Path) == datasets.Stem(recording) })
 		if i < 0 {
 			return nil, fmt.Errorf("%w: it has %d rows, and none for %s", errOutput, len(rows), recording)
 		}
@@ -129,15 +129,6 @@ func documentsOfList(raw json.RawMessage) ([]document, error) {
 		return nil, fmt.Errorf("%w: %w", errOutput, err)
 	}
 	return []document{one}, nil
-}
-
-// rowOf returns the index of a recording's row, −1 for none. A single row
-// belongs to a recording without a name.
-func rowOf(rows []document, recording string) int {
-	if len(rows) == 1 && recording == "" {
-		return 0
-	}
-	return slices.IndexFunc(rows, func(r document) bool { return r.Path != "" && datasets.Stem(r.Path) == datasets.Stem(recording) })
 }
 
 // segLST reads segments of several sessions.

@@ -33,6 +33,12 @@ func TestNamesInFolders(t *testing.T) {
 		"two codecs":      {map[string]string{"a/1.txt": "one"}, []string{"a/1.flac", "a/1.mp3"}, []string{"one", "one"}, "", nil},
 		"none":            {map[string]string{"2.txt": "two"}, []string{"a/1.flac"}, nil, "there is no transcript", nil},
 		"an unread form":  {map[string]string{"a/1.TextGrid": ""}, []string{"a/1.flac"}, nil, "1.TextGrid is not read", nil},
+		"whisper.cpp's":   {map[string]string{"a/1.flac.txt": "one"}, []string{"a/1.flac"}, []string{"one"}, "", nil},
+		"Kaldi's text":    {map[string]string{"h.lines": "2 two\n1 one\n"}, []string{"1.flac", "2.flac"}, []string{"one", "two"}, "", nil},
+		"a table":         {map[string]string{"h.lines": "b/2.flac\ttwo\n1.flac\tone\n"}, []string{"a/1.flac", "b/2.flac"}, []string{"one", "two"}, "", nil},
+		"TRN":             {map[string]string{"h.lines": "two (2)\none (1)\n"}, []string{"1.flac", "2.flac"}, []string{"one", "two"}, "", nil},
+		"their order":     {map[string]string{"h.lines": "2 two\n2 one\n"}, []string{"1.flac", "2.flac"}, []string{"2 two", "2 one"}, "", nil},
+		"words as names":  {map[string]string{"h.lines": "2\n1\n"}, []string{"1.flac", "2.flac"}, []string{"2", "1"}, "", nil},
 		"lines":           {map[string]string{"h.ctm": "1 1 0.0 0.5 one\n"}, []string{"a/1.flac", "b/1.flac"}, nil, "1 fits both", []string{"one", "one"}},
 		"lines by folder": {map[string]string{"h.ctm": "a/1.flac 1 0.0 0.5 one\nb/1.flac 1 0.0 0.5 two\n"}, []string{"a/1.flac", "b/1.flac"}, []string{"one", "two"}, "", nil},
 	} {
@@ -41,7 +47,7 @@ func TestNamesInFolders(t *testing.T) {
 			for file, text := range c.files {
 				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(path, file)), 0o755))
 				require.NoError(t, os.WriteFile(filepath.Join(path, file), []byte(text), 0o600))
-				if filepath.Ext(file) == ".jsonl" || filepath.Ext(file) == ".ctm" {
+				if filepath.Ext(file) == ".jsonl" || filepath.Ext(file) == ".ctm" || filepath.Ext(file) == ".lines" {
 					path = filepath.Join(path, file)
 				}
 			}

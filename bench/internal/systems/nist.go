@@ -1,8 +1,10 @@
 package systems
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -68,6 +70,40 @@ func groupLines(text string, alone bool) *namedLines {
 		return &namedLines{readSTM, true, false, datasets.ByName(rows, 0)}
 	}
 	return nil
+}
+
+// trnLine matches a line of NIST's format TRN.
+var trnLine = regexp.MustCompile(`(?m)^(.*?)\s*\(([^\s()]+)\)[ \t\r]*$`)
+
+// groupTexts groups texts by their recordings, which each line names first (Kaldi)
+// or last (TRN); nil unless every line names another one, and not its first word.
+func groupTexts(text string, items []datasets.Item) *namedLines {
+	known, words := map[string]bool{}, 0
+	for _, it := range items {
+		first, _, _ := strings.Cut(*cmp.Or(it.Text, new("")), " ")
+		for _, name := range datasets.NamesOf(it.Name) {
+			known[name] = !strings.EqualFold(name, first)
+		}
+	}
+	rows := datasets.Rows(trnLine.ReplaceAllString(text, "$2 $1"))
+	for _, r := range rows {
+		if !known[r.Fields[0]] {
+			return nil
+		}
+		known[r.Fields[0]] = false
+		words += len(r.Fields) - 1
+	}
+	if words == 0 {
+		return nil
+	}
+	read := func(rows []datasets.Row) *otograph.Result {
+		res := &otograph.Result{}
+		for _, r := range rows {
+			res.Segments = append(res.Segments, otograph.Segment{Text: strings.Join(r.Fields[1:], " ")})
+		}
+		return finish(res)
+	}
+	return &namedLines{read, true, false, datasets.ByName(rows, 0)}
 }
 
 // nistColumns are the first columns of NIST's formats, by the files' extensions.

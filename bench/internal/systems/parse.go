@@ -25,11 +25,16 @@ var errOutput = errors.New("not a transcript")
 
 var (
 	markedLine = regexp.MustCompile(`^\[(\d+:)?\d+:\d+[.,]\d+ --> (\d+:)?\d+:\d+[.,]\d+\]`)
+	// Times before lines of faster-whisper and Otograph, and Otograph's other lines.
+	lineTimes  = regexp.MustCompile(`(?m)^\s*(?:\[\d+\.\d+s? --?> \d+\.\d+s?\]|\d[\d:]*:\d+\.\d – +\d[\d:]*:\d+\.\d(?:  sound +\[.*|  (\S+(?: \S+)*)  )?|WARNING: .*)`)
 	unreadForm = regexp.MustCompile(`^(\[\d+:\d\d[.:]\d+\]|File type = "ooTextFile")`)
 	cueTimes   = regexp.MustCompile(`(?m)^\s*(\d+:)?\d+:\d+[.,]\d+\s*-->\s*(\d+:)?\d+:\d+[.,]\d+`)
 	voiceTag   = regexp.MustCompile(`^<v(?:\.\S*)?\s+([^>]+)>`)
-	anyTag     = regexp.MustCompile(`<[^>]*>`)
 	pageTitle  = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+	// The speaker before a text, and marks within it, of Otograph, WhisperX,
+	// whisper.cpp, aTrain, noScribe and SenseVoice.
+	speakerMark = regexp.MustCompile(`(?m)^[ \t]*(?:\[[^\[\]\n]*\]:|\[?(?:SPEAKER|CHANNEL)_\d+\]?:?(?:\s|$)|\(speaker [\d?]+\)|(?:Speaker|SPEAKER) \w\w?:|S\d\d:)\s*`)
+	tokenMark   = regexp.MustCompile(`<\|[^<>|\n]*\|>|\[(?:(?:SPEAKER|CHANNEL)_\w+|_BEG_|_TT_\d+)\]:?`)
 )
 
 // parse reads the transcript of a recording in any supported format.
@@ -63,12 +68,19 @@ func parseMarked(data []byte, recording string) (res *otograph.Result, marks Mar
 	if named := groupLines(strings.Join(lines, "\n"), true); named != nil {
 		return named.of(recording)
 	}
-	for _, read := range []func([]string, string) *otograph.Result{readMarked, readObjects} {
-		if res := read(lines, recording); res != nil {
-			return res, marks, nil
-		}
+	if res := cmp.Or(readMarked(lines), readObjects(lines, recording)); res != nil {
+		return res, marks, nil
 	}
-	return finish(&otograph.Result{Segments: []otograph.Segment{{Text: text}}}), marks, nil
+	text = lineTimes.ReplaceAllString(text, "[$1]:")
+	res = &otograph.Result{}
+	from := 0
+	for _, mark := range append(speakerMark.FindAllStringIndex(text, -1), []int{len(text)}) {
+		if mark[0] > from || text == "" {
+			res.Segments = append(res.Segments, otograph.Segment{Text: strings.TrimSpace(text[from:mark[0]])})
+		}
+		from = mark[0]
+	}
+	return finish(res), marks, nil
 }
 
 // isRemark reports whether a text begins with a remark in brackets such as
@@ -85,9 +97,18 @@ func titleOf(page string) string {
 	return ""
 }
 
-// finish derives the remaining fields from the segments.
+// finish derives the remaining fields from the segments, and removes what
+// programs write beside the words.
 func finish(res *otograph.Result) *otograph.Result {
 	res.Ran.ASR = true
+	for i := range res.Segments {
+		s := &res.Segments[i]
+		if mark := speakerMark.FindStringIndex(s.Text); mark != nil && mark[0] == 0 {
+			s.Speaker = cmp.Or(s.Speaker, strings.Trim(s.Text[:mark[1]], "[(]): \t\n"))
+			s.Text = s.Text[mark[1]:]
+		}
+		s.Text = strings.TrimSpace(tokenMark.ReplaceAllString(s.Text, ""))
+	}
 	speakers := map[string]bool{}
 	if len(res.DiarizeSegments) == 0 {
 		for _, s := range res.Segments {
@@ -111,14 +132,12 @@ func parseCues(text string) (*otograph.Result, error) {
 		return nil, fmt.Errorf("%w: %w", errOutput, err)
 	}
 	res := &otograph.Result{}
-	for _, c := range script.Cues {
-		line := strings.Join(c.Lines, " ")
-		g := otograph.Segment{}
+	for i, c := range script.Cues {
+		g := otograph.Segment{Text: script.Text(i)}
 		g.Start, g.End = span(c.Start, c.End)
-		if m := voiceTag.FindStringSubmatch(line); m != nil {
+		if m := voiceTag.FindStringSubmatch(c.Lines[0]); m != nil {
 			g.Speaker = m[1]
 		}
-		g.Text = strings.TrimSpace(anyTag.ReplaceAllString(line, ""))
 		res.Segments = append(res.Segments, g)
 	}
 	return finish(res), nil
@@ -244,7 +263,7 @@ func readSTM(rows []datasets.Row) *otograph.Result {
 
 // readMarked reads lines that begin with times in brackets, as whisper.cpp and
 // OpenAI's program print them.
-func readMarked(lines []string, _ string) *otograph.Result {
+func readMarked(lines []string) *otograph.Result {
 	var cues []string
 	for _, l := range lines {
 		l = strings.TrimSpace(l)

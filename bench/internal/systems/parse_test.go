@@ -48,6 +48,12 @@ var outputs = map[string]struct {
 	"RTTM":                {"SPEAKER a 1 0.0 1.5 <NA> <NA> ann <NA> <NA>\nSPEAKER a 1 1.5 1 <NA> <NA> ben <NA> <NA>\n", "", 0, 2, ""},
 	"Otograph":            {`{"language":"en","segments":[{"id":0,"start":0,"end":1,"text":"Hello","speaker":"SPEAKER_0","words":[{"word":"Hello","start":0,"end":1,"probability":1}]}],"num_speakers":1,"diarize_segments":[{"start":0,"end":1.5,"speaker":"SPEAKER_0"}]}`, "Hello", 1, 1, "en"},
 	"AssemblyAI":          {`{"audio_url":"a","language_code":"en_us","text":"Hello there. Yes.","words":[{"text":"Hello","start":250,"end":650,"confidence":1}],"audio_duration":3,"utterances":[{"start":250,"end":1200,"text":"Hello there.","speaker":"A","words":[{"text":"Hello","start":250,"end":650,"confidence":1},{"text":"there.","start":700,"end":1200,"confidence":1}]},{"start":2000,"end":2500,"text":"Yes.","speaker":"B"}]}`, "Hello there. / Yes.", 2, 2, "en"},
+	"Otograph's lines":    {"0:00.0 –  0:03.0  sound      [Music 98 %]\n0:00.4 –  0:01.2  SPEAKER_0  Hello\n0:01.5 – 10:02.0  Ann Lee    there\n\nWARNING: x\n", " / Hello / there / ", 0, 0, ""},
+	"Otograph's SubRip":   {"1\n00:00:00,000 --> 00:00:01,000\n[SPEAKER_0] {\\an8}Hello\n\n2\n00:00:01,000 --> 00:00:02,000\n[CHANNEL_1] there\n", "Hello / there", 0, 2, ""},
+	"escaped WebVTT":      {"WEBVTT\n\n00:00.000 --> 00:01.000\n[SPEAKER_00]: AT&amp;T\n", "AT&T", 0, 1, ""},
+	"speakers":            {"[Ann]: Hello\nthere\n[SPEAKER_01]: yes\n(speaker 1) no\nSpeaker 2: a\nS03: b\n[SPEAKER_04]\nc [SPEAKER_TURN] d", "Hello\nthere / yes / no / a / b / c  d", 0, 0, ""},
+	"faster-whisper's":    {"[0.00s -> 2.50s]  Hello\n[62.50s -> 63.00s]  there\n", "Hello / there", 0, 0, ""},
+	"SenseVoice":          {"<|en|><|NEUTRAL|><|Speech|><|withitn|>Hello", "Hello", 0, 0, ""},
 	"UTF-16":              {"\xff\xfeH\x00i\x00", "Hi", 0, 0, ""},
 }
 

@@ -281,6 +281,20 @@ func onset(samples []float32) float64 {
 	return math.NaN()
 }
 
+// TestEncryptedTrackIsRefused checks purchased recordings, whose packets would be
+// decoded as noise: FairPlay and Audible name them so.
+func TestEncryptedTrackIsRefused(t *testing.T) {
+	whole, err := os.ReadFile(ffmpegFile(t, "a.m4a", "-f", "lavfi", "-i", "sine=duration=1"))
+	require.NoError(t, err)
+	for _, tag := range []string{"drms", "aavd"} {
+		path := filepath.Join(t.TempDir(), "a.m4p")
+		require.NoError(t, os.WriteFile(path, bytes.Replace(whole, []byte("mp4a"), []byte(tag), 1), 0o600))
+		_, err := Open(t.Context(), File(path), Options{})
+		require.ErrorIs(t, err, ErrUnsupported, tag)
+		require.ErrorContains(t, err, "encrypted")
+	}
+}
+
 // TestTrackIsChosen decodes each track of a film in German and English; the
 // error for a missing track names both, and so does Info without a chosen track
 // or with a number below 1.

@@ -75,6 +75,7 @@ type track struct {
 	language string // as declared by the file, "" if it is none
 	codec    string
 	fallback bool // not marked as default
+	sealed   bool // encrypted
 }
 
 var (
@@ -86,6 +87,7 @@ var (
 	corruptLine    = regexp.MustCompile(`^Packet corrupt \(stream = (\d+)`)
 	correctionLine = regexp.MustCompile(`^Correcting start time by (\d+)`)
 	rateLine       = regexp.MustCompile(` samplerate:\d+ `)
+	sealedTag      = regexp.MustCompile(`\((drms|aavd) / `) // of FairPlay and Audible
 	languageCode   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{1,34}$`)
 	logPrefix      = regexp.MustCompile(`^(?:\[[^\]]* @ 0x[0-9a-f]+\] )?\[(verbose|info|warning|error|fatal|panic)\] (.*)$`)
 )
@@ -206,7 +208,7 @@ func (r *report) describe(text string) {
 		if language == "und" || !languageCode.MatchString(language) { // undetermined, or any text
 			language = ""
 		}
-		r.tracks = append(r.tracks, track{index, language, m[4], !strings.Contains(m[5], "(default)")})
+		r.tracks = append(r.tracks, track{index, language, m[4], !strings.Contains(m[5], "(default)"), sealedTag.MatchString(m[5])})
 	}
 }
 
@@ -386,7 +388,10 @@ func (r *report) refusal(in *input, o Options, a attempt) error {
 		if r.choice > len(r.tracks) {
 			return fault(ErrNoAudio, in.name, "audio track %d is not there, expected one of: %s", r.choice, strings.Join(r.trackNames(), ", "))
 		}
-		if t, ok := r.wanted(); ok && a.track < 0 && r.mapped != t.index {
+		switch t, ok := r.wanted(); {
+		case ok && t.sealed:
+			return fault(ErrUnsupported, in.name, "its sound is encrypted (DRM), expected an unprotected recording")
+		case ok && a.track < 0 && r.mapped != t.index:
 			return errRemap
 		}
 	}

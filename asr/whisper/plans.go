@@ -1,6 +1,9 @@
 package whisper
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/otograph/otograph/asr"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
@@ -81,7 +84,7 @@ func (p *textPlan) next(f *outcome) *request {
 			p.unprompted++
 			return p.t.request(p.spoken, nil)
 		}
-	case promptHarms(p.best.attempt, f.attempt):
+	case promptHarms(p.t.opt.InitialPrompt, p.best.attempt, f.attempt):
 		p.best = f
 	}
 	return nil
@@ -178,10 +181,13 @@ func doubtful(v vocabulary, w decode.Window, a attempt) bool {
 }
 
 // promptHarms reports whether a window's text is worse with the prompt than
-// without: empty, failed, much shorter, or less likely.
-func promptHarms(prompted, plain attempt) bool {
+// without: empty, failed, much shorter, less likely, or words of the prompt in
+// sound that has no likely text without it, such as music.
+func promptHarms(prompt string, prompted, plain attempt) bool {
 	if len(plain.tokens) == 0 || plain.failed() {
-		return len(prompted.tokens) == 0 && len(plain.tokens) > 0
+		foreign := func(word string) bool { return !strings.Contains(string(lettersOf(prompt)), string(lettersOf(word))) }
+		repeated := prompted.avgLogProb < doubtLogProb && !slices.ContainsFunc(strings.Fields(prompted.text), foreign)
+		return repeated || len(prompted.tokens) == 0 && len(plain.tokens) > 0
 	}
 	shorter := float64(len(lettersOf(prompted.text))) < fewerLetters*float64(len(lettersOf(plain.text)))
 	return len(prompted.tokens) == 0 || prompted.failed() || shorter || plain.avgLogProb > prompted.avgLogProb

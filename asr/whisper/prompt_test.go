@@ -52,15 +52,19 @@ func TestPromptHarms(t *testing.T) {
 		prompted, plain attempt
 		harms           bool
 	}{
-		"nothing":                     {attempt{}, text("Good morning.", -0.5), true},
-		"nothing, and nothing":        {attempt{}, attempt{}, false},
-		"a loop":                      {looped, text("Good morning.", -0.5), true},
-		"a loop, and nothing":         {looped, attempt{}, false},
-		"a few letters":               {text("Good.", -0.1), text("Good morning.", -0.5), true},
-		"less likely":                 {text("Good moaning.", -0.6), text("Good morning.", -0.5), true},
-		"likelier, in another style":  {text("good morning", -0.3), text("Good morning.", -0.5), false},
-		"the plain text is the worse": {text("Good morning.", -0.9), text("Good morning.", -1.2), false},
+		"nothing":                          {attempt{}, text("Good morning.", -0.5), true},
+		"nothing, and nothing":             {attempt{}, attempt{}, false},
+		"a loop":                           {looped, text("Good morning.", -0.5), true},
+		"a loop, and nothing":              {looped, attempt{}, false},
+		"a few letters":                    {text("Good.", -0.1), text("Good morning.", -0.5), true},
+		"less likely":                      {text("Good moaning.", -0.6), text("Good morning.", -0.5), true},
+		"words of the prompt, and nothing": {text("Acme Corporation, Acme corporation", -0.8), attempt{}, true},
+		"a part of the prompt, and a loop": {text("我们讨论人工", -0.7), looped, true},
+		"a sure word of the prompt":        {text("Acme.", -0.2), attempt{}, false},
+		"other words, and nothing":         {text("Acme Company", -0.8), attempt{}, false},
+		"likelier, in another style":       {text("good morning", -0.3), text("Good morning.", -0.5), false},
+		"the plain text is the worse":      {text("Good morning.", -0.9), text("Good morning.", -1.2), false},
 	} {
-		assert.Equal(t, test.harms, promptHarms(test.prompted, test.plain), name)
+		assert.Equal(t, test.harms, promptHarms("Welcome to Acme Corporation. 今天我们讨论人工智能。", test.prompted, test.plain), name)
 	}
 }

@@ -51,7 +51,8 @@ type Word struct {
 // Words joins tokens to words. A word begins at a space, and at each character
 // of a script without spaces. Punctuation and combining marks stay with the
 // word before, an opening bracket or quotation mark with the next. Invalid
-// UTF-8 is dropped. Start is the first token's Time; End is not set.
+// UTF-8 and marks of direction are dropped. Start is the first token's Time; End is
+// not set.
 func Words(tokens []Token) []Word {
 	j := joiner{tokens: tokens, counted: -1}
 	var stream []byte
@@ -63,8 +64,8 @@ func Words(tokens []Token) []Word {
 	}
 	for j.at < len(stream) {
 		r, size := utf8.DecodeRune(stream[j.at:])
-		if r == utf8.RuneError && size <= 1 {
-			j.at++
+		if r == utf8.RuneError && size <= 1 || unicode.Is(unicode.Bidi_Control, r) {
+			j.at += size
 			continue
 		}
 		if unicode.IsSpace(r) {

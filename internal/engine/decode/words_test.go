@@ -50,6 +50,7 @@ func TestWords(t *testing.T) {
 		{"Thai keeps its marks", []string{"ที่นี่"}, []string{"ที่", "นี่"}},
 		{"Korean has spaces", []string{" 안녕", "하세요", " 여러분"}, []string{" 안녕하세요", " 여러분"}},
 		{"broken bytes are left out", []string{" a\xff", "b"}, []string{" ab"}},
+		{"marks of direction are left out", []string{" \u202b", "שלום", " \u200fעולם\u202c"}, []string{" שלום", " עולם"}},
 		{"nothing but spaces", []string{" ", "  "}, nil},
 		{"nothing", nil, nil},
 		{"symbols are words", []string{" 5", "%", " €", " &", " more"}, []string{" 5%", " €", " &", " more"}},

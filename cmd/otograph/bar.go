@@ -28,7 +28,7 @@ func newStatusLine(w *os.File, quiet bool) *statusLine {
 	if fd := int(w.Fd()); !quiet && drawable(w) {
 		s.out = w
 		s.width = func() int {
-			if n, _, err := term.GetSize(fd); err == nil && n > 20 {
+			if n, _, err := term.GetSize(fd); err == nil && n > 1 {
 				return n - 1
 			}
 			return 79

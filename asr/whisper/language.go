@@ -50,7 +50,7 @@ func (e *Engine) DetectLanguage(ctx context.Context, pcm *audio.PCM, speech []au
 	early := e.packing.Opening > 0 && decode.Window{Speech: speech}.SpeechSeconds() > 4*e.packing.Max
 	if early { // the first sentence cannot be decoded before the answer
 		from, _ := windows[1].Speech[0].Seconds()
-		windows[1], _ = windows[1].Part(from, from+passageSeconds)
+		windows[1] = windows[1].Part(from, from+passageSeconds)
 	}
 	first := windows[:min(len(windows), 2)]
 	briefly := opt.Brief && !slices.ContainsFunc(first, func(w decode.Window) bool { return w.Len() > mostBrief*audio.SampleRate })

@@ -226,8 +226,7 @@ func (r *repair) piece(b bare) decode.Window {
 	if b.rest {
 		from = b.start
 	}
-	part, _ := w.Part(from, to)
-	return part
+	return w.Part(from, to)
 }
 
 // decode runs the patches in parallel.

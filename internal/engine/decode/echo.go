@@ -62,7 +62,7 @@ func (f *Finder) Distinct(w Window, pcm *audio.PCM) (distinct Window, echoes []E
 // without returns the window without the sound between two of its samples.
 func (w Window) without(from, to int) Window {
 	a, b := w.Time(float64(from)/audio.SampleRate), w.Time(float64(to)/audio.SampleRate)
-	before, after := w.between(0, a), w.Rest(b)
+	before, after := w.Part(0, a), w.Rest(b)
 	slight := func(s audio.Span) bool { return s.Len() < sliver*audio.SampleRate }
 	return Window{slices.Concat(before.Pieces, after.Pieces), slices.DeleteFunc(slices.Concat(before.Speech, after.Speech), slight)}
 }
@@ -74,7 +74,7 @@ func Repeat(words []Word, echoes []Echo) []Word {
 		var again []Word
 		for _, w := range words {
 			middle := (w.Start + w.End) / 2
-			if t := at(middle) + e.lag; t < e.from || t >= e.to || len(e.window.between(middle, middle+shortest).Pieces) == 0 {
+			if t := at(middle) + e.lag; t < e.from || t >= e.to || len(e.window.Part(middle, middle+shortest).Pieces) == 0 {
 				continue
 			}
 			w.Start, w.End = e.window.Time(at(w.Start)+e.lag), e.window.Time(at(w.End)+e.lag)

@@ -270,15 +270,10 @@ func (w Window) Time(t float64) float64 {
 
 // Rest returns the part of the window after a time of the file (seconds): the
 // same pieces and speech, cut there. Its Speech may be empty.
-func (w Window) Rest(after float64) Window { return w.between(after, math.MaxInt32) }
+func (w Window) Rest(after float64) Window { return w.Part(after, math.MaxInt32) }
 
-// Part returns the part of the window between two times of the file (seconds), as Rest
-// does, and the sample of the window at which it begins.
-func (w Window) Part(from, to float64) (part Window, at int) {
-	return w.between(from, to), w.Len() - w.Rest(from).Len()
-}
-
-func (w Window) between(from, to float64) Window {
+// Part is Rest between two times of the file (seconds).
+func (w Window) Part(from, to float64) Window {
 	first, end := int(math.Round(from*audio.SampleRate)), int(math.Round(to*audio.SampleRate))
 	cut := func(spans []audio.Span) (kept []audio.Span) {
 		for _, s := range spans {

@@ -430,19 +430,15 @@ func (w *walk) externalEntry(f field, data *externalData) error {
 	if err != nil {
 		return err
 	}
-	var n uint64
-	switch key {
-	case "location":
+	if key == "location" {
 		data.location = value
-	case "offset":
-		n, err = strconv.ParseUint(value, 10, 63)
-		data.offset = int64(n)
-	case "length":
-		n, err = strconv.ParseUint(value, 10, 63)
-		data.length = int64(n)
 	}
-	if err != nil {
-		return fmt.Errorf("external data: %s %q is not a number of bytes", key, value)
+	if number := map[string]*int64{"offset": &data.offset, "length": &data.length}[key]; number != nil {
+		n, err := strconv.ParseUint(value, 10, 63)
+		if err != nil {
+			return fmt.Errorf("external data: %s %q is not a number of bytes", key, value)
+		}
+		*number = int64(n)
 	}
 	return nil
 }

@@ -61,7 +61,10 @@ func AppendValues(b []byte, row []float32, tensor int) []byte {
 			b = binary.LittleEndian.AppendUint16(b, Half(v))
 		}
 	default:
-		b, _ = binary.Append(b, binary.LittleEndian, row)
+		b = slices.Grow(b, 4*len(row))
+		for _, v := range row {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
 	}
 	return b
 }

@@ -20,7 +20,9 @@ func resampleAll(t testing.TB, from, to int, src []float32) []float32 {
 }
 
 // tone returns a sine with a Blackman window, so that its spectrum is one
-// narrow peak.
+// narrow peak. The race detector would take longer than the test.
+//
+//go:norace
 func tone(rate int, freq, seconds float64) []float32 {
 	s := make([]float32, int(float64(rate)*seconds))
 	for i := range s {

@@ -143,7 +143,11 @@ func TestLengthAndSizeLimits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "upload")
 			require.NoError(t, os.WriteFile(path, c.content, 0o600))
-			for _, src := range []Source{File(path), reader(c.content, "upload"), Reader(iotest.OneByteReader(bytes.NewReader(c.content)), "upload")} {
+			sources := []Source{File(path), reader(c.content, "upload"), Reader(iotest.OneByteReader(bytes.NewReader(c.content)), "upload")}
+			if testing.Short() && !bytes.HasPrefix(c.content, []byte("RIFF")) {
+				sources = sources[2:] // ffmpeg starts for each
+			}
+			for _, src := range sources {
 				pcm, err := Open(t.Context(), src, c.opt)
 				if c.kind == nil {
 					require.NoError(t, err)

@@ -61,6 +61,9 @@ func TestHostileModels(t *testing.T) {
 			flipped[random.IntN(len(flipped))] ^= 1 << random.IntN(8)
 		}
 		for damage, content := range map[string][]byte{"cut in half": data[:len(data)/2], "of another role": other, "bits flipped": flipped} {
+			if testing.Short() && damage == "bits flipped" && role != models.RoleStandard && role != models.RoleTagger {
+				continue // most run to the end
+			}
 			name := fmt.Sprintf("model-%d.bin", runs)
 			file := filepath.Join(dir, name)
 			require.NoError(t, os.WriteFile(file, content, 0o600))

@@ -64,7 +64,7 @@ func TestOutputMatchesThePage(t *testing.T) {
 
 // TestTutorial types every command of docs/tutorial.md into one shell, in a
 // folder like a checkout, and compares the output with the page. The short form
-// has the first 20 s of the conversation, which the page shows.
+// has the first 14 s of the conversation, which the page shows.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
 	if dbtest.Programs() == "" {
@@ -86,7 +86,7 @@ func TestTutorial(t *testing.T) {
 	require.NoError(t, err)
 	if testing.Short() {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, "testdata"), 0o700))
-		cut := exec.Command("ffmpeg", "-v", "error", "-i", filepath.Join(folder, "conversation.flac"), "-t", "20", filepath.Join(dir, "testdata", "conversation.flac"))
+		cut := exec.Command("ffmpeg", "-v", "error", "-i", filepath.Join(folder, "conversation.flac"), "-t", "14", filepath.Join(dir, "testdata", "conversation.flac"))
 		out, err := cut.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	} else {

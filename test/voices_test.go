@@ -26,7 +26,7 @@ func TestVoicesAreNamed(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, wav(pcm.Samples(int(from*audio.SampleRate), int(to*audio.SampleRate))), 0o600))
 		return path
 	}
-	alone, conversation := part("alone.wav", 0.7, 9.7), part("conversation.wav", 0, 20) // of two voices
+	alone, conversation := part("alone.wav", 0.7, 9.7), part("conversation.wav", 0, 15) // of two voices
 	register := filepath.Join(dir, "voices.json")
 	run := func(args ...string) ([]byte, error) {
 		cmd := exec.Command(binary, args...)

@@ -40,10 +40,11 @@ func (s *Server) listenFile(w http.ResponseWriter, r *request) error {
 
 // recording reads the recording in a request, or the recording's address.
 func (s *Server) recording(w http.ResponseWriter, r *request, req *tasks.Request) error {
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/json" {
-		if r.ContentLength > maxSmallBody {
-			return unsupported("Content-Type: application/json is for an object with url; a recording has a type of its own, or none")
-		}
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if kind == "multipart/form-data" || kind == "application/json" && r.ContentLength > maxSmallBody {
+		return unsupported("Content-Type: the body must be a recording, of a type of its own or none, or JSON with its url")
+	}
+	if kind == "application/json" {
 		err := readBody(w, r, maxSmallBody, jsonstream.Fields{"url": text(&req.URL, maxURL)})
 		if err == nil && req.URL == "" {
 			err = invalid("url: is required")

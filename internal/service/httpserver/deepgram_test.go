@@ -82,7 +82,8 @@ func TestListenFile(t *testing.T) {
 		{"?keyterm=" + strings.Repeat("x", 65), "audio/wav", string(wav(2)), "Bad Request", "keyterm: ", 400},
 		{"", "audio/wav", "RIFF", "Bad Request", "body: must decode to at least", 400},
 		{"", "application/json", `{"url":"http://10.0.0.1/a.wav"}`, "Bad Request", "url: ", 400},
-		{"", "application/json", string(wav(60)), "UNSUPPORTED_MEDIA_TYPE", "a recording has a type of its own", 415},
+		{"", "application/json", string(wav(60)), "UNSUPPORTED_MEDIA_TYPE", "the body must be a recording", 415},
+		{"", "multipart/form-data; boundary=x", string(wav(2)), "UNSUPPORTED_MEDIA_TYPE", "the body must be a recording", 415},
 		{"", "application/json", `{"url":""}`, "Bad Request", "url: is required", 400},
 		{"", "application/json", `{"url":"` + w.media.url + `/missing.wav"}`, "Bad Request", "could not be transcribed", 400},
 	} {

@@ -180,15 +180,20 @@ func TestListingsByTimeAndAfter(t *testing.T) {
 	assert.Equal(t, 400, w.do("GET", "/tasks?after="+task[0], nil, with("X-API-Key", other)).status)
 }
 
+// overHTTP2 returns a client that speaks HTTP/2 without TLS.
+func overHTTP2(t *testing.T) *http.Client {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: protocols}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
 // TestHTTP2WithoutTLS: a proxy may speak HTTP/2 without TLS, for requests with
 // and without a body.
 func TestHTTP2WithoutTLS(t *testing.T) {
 	w := newWorld(t)
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
-	transport := &http.Transport{Protocols: protocols}
-	defer transport.CloseIdleConnections()
-	two := &http.Client{Transport: transport}
+	two := overHTTP2(t)
 	for method, body := range map[string]string{"GET": "", "POST": `{"audio_url":"https://a.example.com/a.wav"}`} {
 		req, err := http.NewRequest(method, w.url+"/v1/tasks", strings.NewReader(body))
 		require.NoError(t, err)

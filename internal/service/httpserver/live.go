@@ -29,8 +29,10 @@ func (s *Server) admitLive(w http.ResponseWriter, r *request) error {
 	case s.cfg.Live == nil:
 		return noLive()
 	case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
-		w.Header().Set("Upgrade", "websocket")
-		return &apiError{Status: http.StatusUpgradeRequired, Code: codeInvalidRequest, Message: "connect with a WebSocket"}
+		if r.ProtoMajor == 1 { // in HTTP/2, the header would end the connection with all its requests
+			w.Header().Set("Upgrade", "websocket")
+		}
+		return &apiError{Status: http.StatusUpgradeRequired, Code: codeInvalidRequest, Message: "connect with a WebSocket, over HTTP/1.1"}
 	case r.who.ReadOnly:
 		return forbidden("this API key is read-only")
 	case s.leaving.Err() != nil:

@@ -96,7 +96,14 @@ func TestLiveInterfacesOfVendors(t *testing.T) {
 	}
 	a := w.do("GET", "/listen?encoding=linear16", nil)
 	_, message := deepgramFailure(t, a)
-	assert.Equal(t, []any{426, "connect with a WebSocket"}, []any{a.status, message})
+	assert.Equal(t, []any{426, "connect with a WebSocket, over HTTP/1.1", "websocket"}, []any{a.status, message, a.header.Get("Upgrade")})
+	req, err := http.NewRequest("GET", w.url+"/v1/listen?encoding=linear16", nil)
+	require.NoError(t, err)
+	req.Header = token
+	resp, err := overHTTP2(t).Do(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	assert.Equal(t, []any{426, 2, ""}, []any{resp.StatusCode, resp.ProtoMajor, resp.Header.Get("Upgrade")}, "clients end an HTTP/2 connection with this header")
 }
 
 // Nothing is unpacked: compression is not agreed upon, and a frame that claims

@@ -36,6 +36,26 @@ func Apply(r *spec.Result, log []Entry) error {
 	return nil
 }
 
+// Fits returns an error that wraps ErrChange if the texts or names of a change
+// are of segments or speakers that a result does not have: they would be lost.
+func (c Change) Fits(r *spec.Result) error {
+	has := map[string]bool{}
+	for _, s := range r.Segments {
+		has[strconv.Itoa(s.ID)], has[s.Speaker] = true, true
+	}
+	for _, t := range r.DiarizeSegments {
+		has[t.Speaker] = true
+	}
+	for kind, entries := range map[string]map[string]*string{"segment": c.Texts, "speaker": c.Speakers} {
+		for key, value := range entries {
+			if value != nil && !has[key] {
+				return refuse("%ss: there is no %[1]s %s", kind, spec.Shorten(key))
+			}
+		}
+	}
+	return nil
+}
+
 // Rename replaces a result's speakers by their names.
 func Rename(r *spec.Result, names map[string]string) {
 	rename := func(speaker *string) {

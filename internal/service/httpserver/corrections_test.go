@@ -87,6 +87,7 @@ func TestCorrections(t *testing.T) {
 		`{"version":6,"op":"split","segment":0,"at":99}`, `{"version":6,"op":"assign","segment":0}`, `{"version":6,"op":"move","segment":0}`, `{"version":6.5,"op":"undo"}`,
 		`{"version":6,"op":"annotate","texts":{"x":"y"}}`, `{"version":6,"op":"annotate","texts":{"01":"y"}}`, `{"version":6,"op":"annotate","speakers":{"":"y"}}`,
 		`{"version":6,"op":"annotate","speakers":{"SPEAKER_0":" "}}`, `{"version":6,"op":"annotate","speakers":["x"]}`, `{"version":6,"op":"annotate","more":{}}`, `[]`,
+		`{"version":6,"op":"annotate","texts":{"99":"lost"}}`, `{"version":6,"op":"annotate","speakers":{"SPEAKER_99":"lost"}}`,
 		`{"version":6,"op":"annotate","texts":{"0":"` + strings.Repeat("x", 10_001) + `"}}`,
 	} {
 		s.refusedWith(s.do("POST", path, bad), 400, codeInvalidRequest)

@@ -90,8 +90,6 @@ func (s *Owners) fits(ctx context.Context, account, id string, entry corrections
 	switch {
 	case entry.Version != current+1:
 		return &VersionError{current}
-	case entry.Op == corrections.Annotate:
-		return nil
 	case entry.Op == corrections.Undo && len(corrections.Effective(log)) == 0:
 		return fmt.Errorf("%w: there is nothing to undo", corrections.ErrChange)
 	case entry.Op == corrections.Undo:
@@ -106,7 +104,10 @@ func (s *Owners) fits(ctx context.Context, account, id string, entry corrections
 	if err != nil {
 		return err
 	}
-	return corrections.Apply(whole, append(log, entry))
+	if err := corrections.Apply(whole, append(log, entry)); err != nil {
+		return err
+	}
+	return entry.Fits(whole)
 }
 
 // Corrected is Result with the task's corrections, but for the names of

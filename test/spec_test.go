@@ -47,7 +47,7 @@ type statement struct {
 
 // TestSpecification checks the specification with the built binary, statement
 // by statement, on both databases. The short form has SQLite: package
-// httpserver checks the shared statements on both.
+// httpserver checks the shared statements on PostgreSQL.
 func TestSpecification(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {

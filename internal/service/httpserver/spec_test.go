@@ -14,6 +14,7 @@ import (
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/test/dbtest"
 	"github.com/otograph/otograph/internal/test/taskstest"
 )
 
@@ -40,10 +41,14 @@ type specWorld struct {
 }
 
 // TestSpecification checks the specification statement by statement, on both
-// kinds of database if they are installed.
+// kinds of database if they are installed. The short form has PostgreSQL then:
+// package test runs the built program on SQLite.
 func TestSpecification(t *testing.T) {
 	for _, database := range []string{"sqlite", "postgres"} {
 		t.Run(database, func(t *testing.T) {
+			if testing.Short() && database == "sqlite" && dbtest.Programs() != "" {
+				t.Skip("at length: make test-extent")
+			}
 			s := newSpec(t, database)
 			shared := s.shared()
 			taskstest.RunStatements(t, taskstest.Statements, func(*testing.T) *taskstest.World { return shared })

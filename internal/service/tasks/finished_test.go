@@ -28,7 +28,7 @@ const endedRate = 200
 func TestFinishedListsEachEndOnce(t *testing.T) {
 	each, pause := endedRate*10/4, 4*time.Second/endedRate
 	if testing.Short() {
-		each, pause = 40, 0
+		each, pause = 20, 0
 	}
 	for name, source := range map[string]func(testing.TB) string{"sqlite": dbtest.SQLitePath, "postgres": dbtest.PostgresSource} {
 		t.Run(name, func(t *testing.T) {

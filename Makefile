@@ -94,7 +94,7 @@ test: setup ## run the tests with the race detector, showing each package as it 
 
 # SHORTENED matches what go test -short, as the suite has it, leaves out or
 # shortens; it also shortens property tests.
-SHORTENED = testing\.Short\(\)|[^a-z]few\(|rapid\.(Check|MakeCheck)\(
+SHORTENED = testing\.Short\(\)|[^a-z]few\(|eitherSource\(|rapid\.(Check|MakeCheck)\(
 test-extent: setup ## run at length what the suite shortens and CI can afford: 200 histories, every format, every pair of a model and a recording, the race detector everywhere
 	@OTOGRAPH_TEST_SEED=1 OTOGRAPH_TEST_HISTORIES=200 $(GO) test -vet=off -count 1 -timeout 60m -run '^TestHistories$$' ./internal/test/simulation
 	@$(GO) test -vet=off -count 1 -tags long -timeout 60m -run '^TestCounts' .

@@ -104,7 +104,7 @@ func TestSlowSourcesBlockNoOthers(t *testing.T) {
 		for i := range 40 {
 			trickling = append(trickling, f.Add(func(r *tasks.Request) { r.URL = fmt.Sprintf("http://host-%d.example/x.wav", i) }).ID)
 		}
-		f.StartFetcher(worker.FetcherConfig{AtOnce: 8, PerAccount: 3, Slow: 8 * time.Second, Heartbeat: 50 * time.Millisecond, HTTP: taskstest.DoerFunc(func(r *http.Request) (*http.Response, error) {
+		f.StartFetcher(worker.FetcherConfig{AtOnce: 8, PerAccount: 3, Slow: 8 * time.Second, Heartbeat: 200 * time.Millisecond, HTTP: taskstest.DoerFunc(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host == "good.example" {
 				u, _ := url.Parse(good.URL)
 				r = r.Clone(r.Context())

@@ -26,16 +26,25 @@ import (
 // child processes need.
 func eachSource(t *testing.T, test func(t *testing.T, f *taskstest.Fixture)) {
 	t.Parallel() // these tests mostly wait
-	t.Run("sqlite", func(t *testing.T) {
+	onSource(t, "sqlite", dbtest.SQLitePath, test)
+	onSource(t, "postgres", dbtest.PostgresSource, test)
+}
+
+// eitherSource is eachSource for tests of processes, which treat both kinds of
+// store alike: the short form has SQLite.
+func eitherSource(t *testing.T, test func(t *testing.T, f *taskstest.Fixture)) {
+	if !testing.Short() {
+		eachSource(t, test)
+		return
+	}
+	t.Parallel()
+	onSource(t, "sqlite", dbtest.SQLitePath, test)
+}
+
+func onSource(t *testing.T, name string, open func(testing.TB) string, test func(t *testing.T, f *taskstest.Fixture)) {
+	t.Run(name, func(t *testing.T) {
 		t.Parallel()
-		source := dbtest.SQLitePath(t)
-		f := taskstest.New(t, dbtest.Open(t, source, db.Options{}))
-		f.Source = source
-		test(t, f)
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		source := dbtest.PostgresSource(t)
+		source := open(t)
 		f := taskstest.New(t, dbtest.Open(t, source, db.Options{}))
 		f.Source = source
 		test(t, f)
@@ -200,7 +209,7 @@ func stopBetweenWrites(f *taskstest.Fixture, pid int) {
 // TestPoisonedTaskIsAbandoned mixes healthy inputs with an input that always
 // kills the worker. It covers T5 of test/README.md.
 func TestPoisonedTaskIsAbandoned(t *testing.T) {
-	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
+	eitherSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		serve := startChild(f, "serve")
 		poison := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("crash") })
 		var healthy []string
@@ -224,7 +233,7 @@ func TestPoisonedTaskIsAbandoned(t *testing.T) {
 // TestHangingEngineIsEnded uses an engine that never returns; the other tasks
 // go on. It covers T6 of test/README.md.
 func TestHangingEngineIsEnded(t *testing.T) {
-	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
+	eitherSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		serve := startChild(f, "serve", envStall+"=2s")
 		hang := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("hang") })
 		var healthy []string
@@ -286,7 +295,7 @@ func TestDrainUnderLoad(t *testing.T) {
 // replaces it. On a busy machine the supervisor may also take its successor
 // for silent.
 func TestSilentChildIsReplaced(t *testing.T) {
-	eachSource(t, func(t *testing.T, f *taskstest.Fixture) {
+	eitherSource(t, func(t *testing.T, f *taskstest.Fixture) {
 		task := f.Add(func(r *tasks.Request) { r.Audio = f.Audio("sleep 400ms x") })
 		source, dir := f.Source, f.Dir
 		v, err := worker.NewSupervisor(f.Service.Runs, worker.SupervisorConfig{

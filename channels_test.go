@@ -19,7 +19,7 @@ import (
 // call returns a stereo call of the first two voices of a conversation. The
 // second channel begins a second early, so that the voices overlap. Each voice
 // is also in the other channel, at bleed times its level and slightly delayed,
-// and soft noise is in both.
+// and soft noise is in both. It ends in a pause after 38 s.
 func call(t testing.TB, bleed float32) (samples []float32, truth []bench.SpeakerTurn) {
 	t.Helper()
 	pcm, err := audio.Open(t.Context(), otograph.File("diarize/testdata/conv3.flac"), audio.Options{})
@@ -31,7 +31,8 @@ func call(t testing.TB, bleed float32) (samples []float32, truth []bench.Speaker
 	turns, err := bench.ReadRTTM(f)
 	require.NoError(t, err)
 	const early, late = 1.0, 40 // seconds; samples
-	sides := [2][]float32{make([]float32, pcm.Len()), make([]float32, pcm.Len())}
+	const length = 38 * audio.SampleRate
+	sides := [2][]float32{make([]float32, length), make([]float32, length)}
 	var names []string
 	for _, turn := range turns {
 		channel := slices.Index(names, turn.Speaker)
@@ -43,6 +44,9 @@ func call(t testing.TB, bleed float32) (samples []float32, truth []bench.Speaker
 		}
 		shift := early * float64(channel)
 		from, to := int(turn.Start*audio.SampleRate), int(turn.End*audio.SampleRate)
+		if to > length {
+			break
+		}
 		copy(sides[channel][from-int(shift*audio.SampleRate):], pcm.Samples(from, to))
 		truth = append(truth, bench.SpeakerTurn{Start: turn.Start - shift, End: turn.End - shift, Speaker: turn.Speaker})
 	}

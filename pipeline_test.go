@@ -262,7 +262,7 @@ func TestStandardTierWords(t *testing.T) {
 // The same input and options yield the same result, even with other runs in
 // parallel.
 func TestDeterministicAndConcurrent(t *testing.T) {
-	p := open(t, demo.Models(), otograph.Config{Cores: 2})
+	p := shared(t)
 	other := open(t, demo.Models(), otograph.Config{Cores: 1})
 	results := make([]string, 3)
 	var wg sync.WaitGroup
@@ -417,11 +417,10 @@ func TestMissingModel(t *testing.T) {
 // TestOptimizedLanguages: the optimized tier serves every language that its
 // model lists, unless it is restricted.
 func TestOptimizedLanguages(t *testing.T) {
-	for tier, config := range map[otograph.Tier]otograph.Config{
-		otograph.TierOptimized: {},
-		otograph.TierStandard:  {OptimizedLanguages: spec.OptimizedLanguages()},
+	for tier, p := range map[otograph.Tier]*otograph.Pipeline{
+		otograph.TierOptimized: shared(t),
+		otograph.TierStandard:  open(t, demo.Models(), otograph.Config{OptimizedLanguages: spec.OptimizedLanguages()}),
 	} {
-		p := open(t, demo.Models(), config)
 		res, err := p.Run(t.Context(), otograph.File("testdata/demo/short/de_00.flac"), otograph.Options{
 			ASRLanguage: new("de"), EnableDiarize: new(false), EnableAudioEvents: new(false),
 		})

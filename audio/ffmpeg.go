@@ -479,7 +479,7 @@ func (r *report) incomplete(in *input, o Options, seconds float64) bool {
 	if r.faults > 0 || slices.Contains(r.corrupt, r.mapped) {
 		return true
 	}
-	if r.video || len(r.tracks) > 1 || in.container.name == "mpegts" { // their duration is that of the longest stream or comes from the time stamps
+	if r.video || len(r.tracks) > 1 || in.container.name == "mpegts" || in.container.name == "caf" { // their duration is that of the longest stream, of the time stamps or of whole packets
 		return false
 	}
 	d := r.declared(in.container)

@@ -1,6 +1,9 @@
 package native
 
-import "fmt"
+import (
+	"fmt"
+	"os"
+)
 
 // File names of the libraries.
 const (
@@ -17,3 +20,10 @@ const loaderFinds = false
 // systemDirs returns nothing: Windows' system folders contain an older ONNX
 // Runtime that can't be used.
 func systemDirs() []string { return nil }
+
+// ownerOf returns the owner of a file on systems with numeric users.
+func ownerOf(os.FileInfo) (user int, ok bool) { return 0, false }
+
+// openToAll returns false: Go makes up the mode on these systems, so it can't
+// show whether a file is world-writable.
+func openToAll(os.FileInfo) bool { return false }

@@ -81,6 +81,8 @@ type Transcript struct {
 	// Unspelled lists hotwords that have no effect because the model's
 	// vocabulary cannot spell them.
 	Unspelled []string `json:",omitempty"`
+	// State is for Draft.State; nil if nothing can be continued.
+	State any `json:"-"`
 }
 
 // Options configures a transcription. The zero value, with a Language if one is
@@ -121,6 +123,8 @@ type Options struct {
 	WordTimestamps bool
 	// Parallel is how many windows are decoded in parallel, for the same text.
 	Parallel int
+	// Draft is of the same speech when it had less sound; the zero value without.
+	Draft Draft
 	// Gate, if not nil, is passed before each decode and left after it, so that
 	// recognizers and other computations share a number of cores.
 	Gate Gate
@@ -222,9 +226,22 @@ type Transcriber interface {
 // Sketcher is a Transcriber with a faster, less exact way to read speech that
 // continues. Other recognizers read it as if it had ended.
 type Sketcher interface {
-	// Sketch is Transcribe for a few seconds of speech. draft is the text of an
-	// earlier Sketch of the same speech, or "": it saves time and changes nothing.
-	Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, draft string, opt Options) (*Transcript, error)
+	// Sketch is Transcribe for a few seconds of speech.
+	Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt Options) (*Transcript, error)
+}
+
+// Draft describes speech that grows. Text and State save time and change nothing.
+type Draft struct {
+	// Text is the text of the last transcription, "" before the first.
+	Text string
+	// Open reports that more sound follows: asr/onnx then leaves out the sound
+	// that does not fill a chunk of a streaming model.
+	Open bool
+	// State is the State of the last Transcript of open speech, nil before the
+	// first. If it has one, the text of open speech only continues: a later text
+	// begins with it, but for the last word, which may become longer. One
+	// transcription at a time may continue it.
+	State any
 }
 
 // ErrNoLanguage is returned for a model that does not detect languages.

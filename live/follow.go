@@ -44,7 +44,8 @@ type utterance struct {
 	ended    bool         // no Partial may follow; Session.mu is held, as for stop
 	stop     func()       // ends the recognition of the text so far; nil before the first one
 	last     string       // the last recognition
-	end      int          // of its sound
+	state    any          // of the recognizer, to continue the text; nil if it cannot
+	end      int          // of the last recognition's sound
 	earlier  string       // the recognition before
 	shown    string       // the text of the last Partial
 }
@@ -182,6 +183,11 @@ func (s *Session) advance() {
 		s.begin(open)
 	}
 	u := s.current
+	if len(u.spans) > 0 {
+		u.start = u.spans[0].Start
+	} else if settled {
+		u.start = open
+	}
 	if n := len(u.spans); n > 0 && !certain && !s.stream.Pending() {
 		end, quiet := u.spans[n-1].End, s.at
 		if speaking {
@@ -223,7 +229,8 @@ func (s *Session) sketchNext(u *utterance, resting bool, idle int) {
 	if (n > 0 || resting && !u.rested || s.due(u, idle) > 0 && s.work.free()) && !s.work.pending(partials) {
 		s.dropped.Add(int64(max(n-1, 0)))
 		u.sketched, u.rested = s.at, resting
-		s.work.do(partials, task{s.at, func(cores int) { s.sketch(u, resting, cores) }})
+		start := u.start
+		s.work.do(partials, task{s.at, func(cores int) { s.sketch(u, start, resting, cores) }})
 	}
 }
 

@@ -53,8 +53,12 @@ func agreed(a, b string) string {
 // agreed returns the words with which the new text, recognized up to the sample
 // end, and the last recognition's text begin; if careful, the text before that
 // must too. Two recognitions of nearly the same sound make the same mistake in
-// the last word of a text, so there three must agree as well.
+// the last word of a text, so there three must agree as well. A text that only
+// continues needs no agreement, but its last word may become longer.
 func (u *utterance) agreed(text string, end int, careful bool) string {
+	if u.state != nil {
+		return butLast(text)
+	}
 	two := agreed(u.last, text)
 	three := agreed(u.earlier, two)
 	if careful {
@@ -62,9 +66,18 @@ func (u *utterance) agreed(text string, end int, careful bool) string {
 	}
 	words := wordsOf(two)
 	if n := len(words); n > 0 && n == len(wordsOf(text)) && three != two && end-u.end < sameSound {
-		return agreed(two, two[:words[n-1].start])
+		return butLast(two)
 	}
 	return two
+}
+
+// butLast returns a text without its last word.
+func butLast(text string) string {
+	words := wordsOf(text)
+	if len(words) < 2 {
+		return ""
+	}
+	return text[:words[len(words)-2].end]
 }
 
 // loops reports whether a text repeats words more often than people do.

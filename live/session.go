@@ -51,8 +51,9 @@ type Options struct {
 	// Revisable lets each Partial have all text that was recognized, although
 	// the next one may revise it. Otherwise text only grows: a Partial has the
 	// text on which two recognitions agree (with Careful, or for a last word of
-	// nearly the same sound, three; in a pause, one). With Careful, text is
-	// later by the time of a recognition, and less often wrong.
+	// nearly the same sound, three; in a pause, one) or, of a streaming model
+	// without hotwords, the text before the last word. With Careful, text is later
+	// by the time of a recognition, and less often wrong.
 	Revisable, Careful bool
 	// Silence is the pause, in seconds, that ends an utterance: 0.1 to 10; 0
 	// means 0.8 in the standard tier and 0.5 in the optimized one. Below 0.5,

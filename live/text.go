@@ -63,8 +63,9 @@ func (s *Session) stages(cores int) *stages.Stages {
 	return &st
 }
 
-// sketch recognizes an open utterance, and shows the text that options allow.
-func (s *Session) sketch(u *utterance, resting bool, cores int) {
+// sketch recognizes an open utterance from its start so far, and shows the text
+// that options allow.
+func (s *Session) sketch(u *utterance, start int, resting bool, cores int) {
 	s.mu.Lock()
 	ctx, stop := context.WithCancel(s.ctx)
 	defer stop()
@@ -75,12 +76,15 @@ func (s *Session) sketch(u *utterance, resting bool, cores int) {
 		return
 	}
 	st := s.stages(cores)
-	speech := audio.Span{Start: u.start, End: int(s.position.Load())}
-	sound := s.tape.Section(max(u.start-around, u.after), speech.End)
+	speech := audio.Span{Start: start, End: int(s.position.Load())}
+	sound := s.tape.Section(max(start-around, u.after), speech.End)
 	l, err := s.language(st, sound, []audio.Span{speech}, false)
 	if err == nil {
 		var t *asr.Transcript
-		if t, err = st.Sketch(ctx, sound, []audio.Span{speech}, u.last, l); err == nil {
+		if t, err = st.Sketch(ctx, sound, []audio.Span{speech}, asr.Draft{Text: u.last, Open: !resting, State: u.state}, l); err == nil {
+			if !resting {
+				u.state = t.State
+			}
 			s.show(u, joined(t.Segments), speech, resting)
 			return
 		}

@@ -1,8 +1,10 @@
 package onnx
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/otograph/otograph/audio"
@@ -14,6 +16,7 @@ import (
 const (
 	chunkTail    = 30      // frames of silence after a window, as icefall has them
 	largestState = 1 << 26 // elements
+	frameHop     = audio.SampleRate / 100
 )
 
 // chunks describes the encoder of a streaming export, which reads a window in
@@ -65,13 +68,13 @@ func (c *checker) chunks(k *chunks, bands int, size, shift string, next func(sta
 // features returns the frames of a window and of the silence after it.
 func (k *chunks) features(fbank *dsp.Extractor, samples []float32) matrix {
 	n := (fbank.Frames(len(samples)) + chunkTail + k.shift - 1) / k.shift
-	padded := make([]float32, ((n-1)*k.shift+k.size)*audio.SampleRate/100)
+	padded := make([]float32, ((n-1)*k.shift+k.size)*frameHop)
 	copy(padded, samples)
 	return fbankMatrix(fbank, padded)
 }
 
-// run reads a window.
-func (k *chunks) run(ctx context.Context, encoder *ort.Session, w matrix) (frames encoded, err error) {
+// begin returns the inputs before the first chunk.
+func (k *chunks) begin() map[string]*ort.Tensor {
 	in := map[string]*ort.Tensor{}
 	for _, s := range k.states {
 		n, _ := onnxfile.Elements(s.Shape)
@@ -84,7 +87,18 @@ func (k *chunks) run(ctx context.Context, encoder *ort.Session, w matrix) (frame
 	if k.length.Name != "" {
 		in[k.length.Name] = ort.NewIntegers(k.length, []int{k.size})
 	}
-	for at := 0; at+k.size <= w.frames; at += k.shift {
+	return in
+}
+
+// run reads a window, or those chunks of it that a draft has not.
+func (k *chunks) run(ctx context.Context, encoder *ort.Session, w matrix, d *draft) (frames encoded, err error) {
+	d = cmp.Or(d, &draft{end: w.frames})
+	in := maps.Clone(d.inputs)
+	if in == nil {
+		in = k.begin()
+	}
+	d.inputs = in
+	for at := d.again * k.shift; at+k.size <= min(d.end, w.frames); at += k.shift {
 		rows, shape := w.data[at*w.dim:][:k.size*w.dim], []int64{1, int64(k.size), int64(w.dim)}
 		if k.turned {
 			rows, shape = turned(rows, k.size, w.dim), []int64{1, int64(w.dim), int64(k.size)}
@@ -106,6 +120,7 @@ func (k *chunks) run(ctx context.Context, encoder *ort.Session, w matrix) (frame
 		for i, s := range k.states {
 			in[s.Name] = out[i+1]
 		}
+		d.chunks++
 	}
 	return frames, nil
 }

@@ -2,12 +2,15 @@ package onnx
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/asr"
+	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/dsp"
 	"github.com/otograph/otograph/internal/files/onnxfile"
 )
@@ -104,4 +107,77 @@ func TestChunksAreTheWhole(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want.Segments, got.Segments)
 	}
+}
+
+// TestDraftsCostTheNewSound checks, for speech that grows, that its text is that
+// of the same sound without a state, and at the end that of Transcribe, that text
+// only continues, and that a transcription reads only chunks that are new.
+func TestDraftsCostTheNewSound(t *testing.T) {
+	samples := tones(7, [3]float64{0.7, 1, lowTone}, [3]float64{1.6, 1.9, highTone}, [3]float64{2.6, 2.9, lowTone}, [3]float64{3.9, 4.4, highTone}, [3]float64{5, 5.5, lowTone})
+	for name, m := range map[string]parts{"icefall": streamingParts(), "nemo": nemoStreamParts()} {
+		t.Run(name, func(t *testing.T) {
+			e, rows := openMadeUp(t, m), map[string]int{"icefall": 8, "nemo": 2}[name]
+			k := e.net.chunked()
+			long := e.net.features(samples)
+			for n := 14000; n < 14200; n += 7 { // more of a tone changes no frame that a draft may read
+				whole := (n - frameReach) / frameHop * long.dim
+				assert.Equal(t, long.data[:whole], e.net.features(samples[:n]).data[:whole])
+			}
+			for seed := range uint64(6) {
+				r := rand.New(rand.NewPCG(seed, 3))
+				begin := 8000 + r.IntN(300)
+				var opt asr.Options
+				var read int
+				var before []int32
+				for at := begin + 6000; at < len(samples); at += r.IntN(12000) {
+					pcm, speech := audio.FromSamples(samples[:at]), []audio.Span{{Start: begin, End: at}}
+					opt.Draft.Open = r.Float64() < 0.7
+					got, err := e.Transcribe(context.Background(), pcm, speech, opt)
+					require.NoError(t, err)
+					want, err := e.Transcribe(context.Background(), pcm, speech, asr.Options{Draft: asr.Draft{Open: opt.Draft.Open}})
+					require.NoError(t, err)
+					assert.Equal(t, want.Segments, got.Segments)
+					if !opt.Draft.Open {
+						assert.Nil(t, got.State)
+						continue
+					}
+					opt.Draft.State = got.State
+					d := got.State.(*draft)
+					sound := (at - begin + 1600 - frameReach) / frameHop
+					assert.Equal(t, max(sound-k.size+k.shift, 0)/k.shift, d.chunks)
+					now := tokensOf(got)
+					steps := (d.chunks - read) * rows
+					if name == "nemo" { // stays on a frame after a token
+						steps += len(now) - len(before)
+					}
+					assert.Equal(t, steps, got.Stats.DecoderSteps)
+					read = d.chunks
+					require.LessOrEqual(t, len(before), len(now))
+					assert.True(t, slices.Equal(before, now[:len(before)]))
+					before = now
+				}
+				assert.NotEmpty(t, before)
+			}
+		})
+	}
+}
+
+func tokensOf(tr *asr.Transcript) (list []int32) {
+	for _, s := range tr.Segments {
+		list = append(list, s.Tokens...)
+	}
+	return list
+}
+
+// With hotwords, a text is that of the whole sound.
+func TestNoDraftWithHotwords(t *testing.T) {
+	e, pcm := openMadeUp(t, streamingParts()), recording()
+	opt := asr.Options{Hotwords: []string{"bana"}}
+	want, err := e.Transcribe(context.Background(), pcm, recordingSpeech[:1], opt)
+	require.NoError(t, err)
+	opt.Draft.Open = true
+	got, err := e.Transcribe(context.Background(), pcm, recordingSpeech[:1], opt)
+	require.NoError(t, err)
+	assert.Nil(t, got.State)
+	assert.Equal(t, want, got)
 }

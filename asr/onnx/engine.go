@@ -136,6 +136,7 @@ type request struct {
 	keep     bool // the log posteriors
 	times    bool // whether the family must compute the times of words
 	spotter  *ctc.Spotter
+	draft    *draft // of the only window; nil to read all
 }
 
 // network is one family: features into tokens. It may be used concurrently.
@@ -144,8 +145,9 @@ type network interface {
 	features(samples []float32) matrix
 	// batchable reports whether several windows may share a run.
 	batchable() bool
-	// chunked reports whether an encoder reads a window in chunks.
-	chunked() bool
+	// chunked returns the layout of an encoder that reads a window in chunks, or
+	// nil.
+	chunked() *chunks
 	// run decodes the windows of one batch, a single window unless batchable.
 	run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error)
 	// languages returns the family's own languages; nil if it declares none.
@@ -209,7 +211,7 @@ func openParts(m parts) (*Engine, error) {
 	}
 	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, known: known, batch: mostBatch}
 	e.window = cmp.Or(m.WindowSeconds, defaultWindow)
-	if net.chunked() { // a cut would lose the states
+	if net.chunked() != nil { // a cut would lose the states
 		e.window = cmp.Or(m.WindowSeconds, longestWindow)
 	}
 	if grams != nil {
@@ -274,6 +276,8 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 	}
 	req := request{language: language, beam: beamSize(opt), fusion: newFusion(opt.Hotwords, e.vocab, e.lm), spotter: e.newSpotter(opt.Hotwords), times: true}
 	windows := e.windows(pcm, speech)
+	d, unread := e.draft(pcm, windows, req, opt.Draft)
+	req.draft = d
 	var settle func(hyps []hypothesis)
 	if given := 0; opt.Settled != nil {
 		settle = func(hyps []hypothesis) { // passes on each sentence once, as soon as later windows cannot change it
@@ -284,7 +288,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 			}
 		}
 	}
-	hyps, err := e.decode(ctx, pcm, windows, req, opt, settle)
+	hyps, err := e.decode(ctx, pcm, unread, req, opt, settle)
 	if err != nil {
 		return nil, err
 	}
@@ -297,6 +301,9 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 		if t.Language == "" && len(e.known) == 1 {
 			t.Language = e.known[0]
 		}
+	}
+	if d != nil && opt.Draft.Open {
+		t.State = d
 	}
 	t.Segments = e.segments(pcm, windows, hyps, speech, opt.WordTimestamps)
 	return t, nil

@@ -85,7 +85,7 @@ func (t *icefall) features(samples []float32) matrix {
 }
 
 func (t *icefall) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
-	list, err := t.encode(ctx, windows)
+	list, err := t.encode(ctx, windows, req)
 	if err != nil {
 		return nil, err
 	}
@@ -99,9 +99,9 @@ func (t *icefall) run(ctx context.Context, windows []matrix, req request) ([]hyp
 }
 
 // encode returns the encoder's frames of each window.
-func (t *icefall) encode(ctx context.Context, windows []matrix) ([]encoded, error) {
+func (t *icefall) encode(ctx context.Context, windows []matrix, req request) ([]encoded, error) {
 	if t.chunks != nil {
-		frames, err := t.chunks.run(ctx, t.encoder, windows[0])
+		frames, err := t.chunks.run(ctx, t.encoder, windows[0], req.draft)
 		return []encoded{frames}, err
 	}
 	out, err := t.encoder.Run(ctx, map[string]*ort.Tensor{

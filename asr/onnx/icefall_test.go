@@ -94,7 +94,7 @@ func TestIcefallSearch(t *testing.T) {
 			got, steps, err := net.beam(context.Background(), frames, fusion{}, width)
 			require.NoError(t, err)
 			assert.GreaterOrEqual(t, steps, 5)
-			greedy, steps, err := net.greedy(context.Background(), frames, fusion{})
+			greedy, steps, err := net.search(context.Background(), frames, request{})
 			require.NoError(t, err)
 			assert.Equal(t, 5, steps)
 			for name, list := range map[string][]emission{"greedy": greedy, "beam": got} {

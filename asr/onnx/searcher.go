@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/otograph/otograph/internal/engine/ort"
@@ -50,7 +51,7 @@ func (e encoded) frame(at int) []float32 {
 // model, or if the beam size is 1.
 func (s *searcher) search(ctx context.Context, frames encoded, req request) ([]emission, int, error) {
 	if req.fusion.none() || req.beam <= 1 {
-		return s.greedy(ctx, frames, req.fusion)
+		return s.greedy(ctx, frames, req.fusion, &cmp.Or(req.draft, &draft{}).text)
 	}
 	return s.beam(ctx, frames, req.fusion, req.beam)
 }
@@ -68,16 +69,28 @@ func (s *searcher) score(ctx context.Context, p predictor, frame []float32) (tok
 	return scores[:v], scores[v:], nil
 }
 
-// greedy takes the best token at each step. A joint output wider than the
-// vocabulary is TDT's: the rest are durations of 0, 1, 2 … frames. The bonus of
-// hotwords and language model chooses between tokens; the network alone decides
-// whether there is a token at all and how long it lasts (A. Andrusenko and
-// others 2025, TurboBias).
-func (s *searcher) greedy(ctx context.Context, frames encoded, f fusion) (out []emission, steps int, err error) {
-	p, at := s.begin(), f.begin()
-	here := 0 // tokens on this frame
-	for now := 0; now < frames.n; {
-		scores, durations, err := s.score(ctx, p, frames.frame(now))
+// greedyText is the text of the frames that a greedy search has read.
+type greedyText struct {
+	predictor  predictor // nil before the first frame
+	standing   standing
+	end        int // of the frames
+	next, here int // the next frame to score, and its tokens so far
+	emissions  []emission
+}
+
+// greedy continues a text with the next frames: it takes the best token at each
+// step. A joint output wider than the vocabulary is TDT's: the rest are durations
+// of 0, 1, 2 … frames. The bonus of hotwords and language model chooses between
+// tokens; the network alone decides whether there is a token at all and how long
+// it lasts (A. Andrusenko and others 2025, TurboBias).
+func (s *searcher) greedy(ctx context.Context, frames encoded, f fusion, g *greedyText) (out []emission, steps int, err error) {
+	if g.predictor == nil {
+		g.predictor, g.standing = s.begin(), f.begin()
+	}
+	first := g.end
+	g.end += frames.n
+	for g.next < g.end {
+		scores, durations, err := s.score(ctx, g.predictor, frames.frame(g.next-first))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -87,27 +100,27 @@ func (s *searcher) greedy(ctx context.Context, frames encoded, f fusion) (out []
 			norm := logSum(scores)
 			if !f.none() {
 				// The best candidate of the network, with its bonus.
-				top := float64(scores[token]) + f.step(at, token, false).bonus
+				top := float64(scores[token]) + f.step(g.standing, token, false).bonus
 				for _, id := range candidates(nil, scores, norm, s.blank) {
-					if sum := float64(scores[id]) + f.step(at, id, false).bonus; sum > top {
+					if sum := float64(scores[id]) + f.step(g.standing, id, false).bonus; sum > top {
 						token, top = id, sum
 					}
 				}
-				at = f.step(at, token, false)
+				g.standing = f.step(g.standing, token, false)
 			}
-			out = append(out, s.emission(now, skip, frames.n, token, func(id int) float64 { return min(float64(scores[id])-norm, 0) }))
-			p = p.after(token)
-			here++
+			g.emissions = append(g.emissions, s.emission(g.next, skip, g.end, token, func(id int) float64 { return min(float64(scores[id])-norm, 0) }))
+			g.predictor = g.predictor.after(token)
+			g.here++
 		}
-		if token == s.blank || here >= s.most {
+		if token == s.blank || g.here >= s.most {
 			skip = max(skip, 1)
 		}
 		if skip > 0 {
-			now += skip
-			here = 0
+			g.next += skip
+			g.here = 0
 		}
 	}
-	return out, steps, nil
+	return g.emissions, steps, nil
 }
 
 // emission returns a token at frame at of n, for at least one frame.

@@ -117,7 +117,7 @@ func (s *sessions) close() error {
 }
 
 func (s *sessions) batchable() bool   { return s.batch }
-func (s *sessions) chunked() bool     { return s.chunks != nil }
+func (s *sessions) chunked() *chunks  { return s.chunks }
 func (*sessions) languages() []string { return nil }
 func (*sessions) ctc() *head          { return nil }
 
@@ -173,14 +173,14 @@ func (t *transducer) checkDecoder(m parts, encoder *checker) error {
 }
 
 func (t *transducer) features(samples []float32) matrix {
-	if t.chunked() {
+	if t.chunks != nil {
 		return t.chunks.features(t.mel, samples)
 	}
 	return t.nemoFront.features(samples)
 }
 
 func (t *transducer) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
-	frames, err := t.encode(ctx, windows[0])
+	frames, err := t.encode(ctx, windows[0], req)
 	if err != nil {
 		return nil, err
 	}
@@ -190,9 +190,9 @@ func (t *transducer) run(ctx context.Context, windows []matrix, req request) ([]
 }
 
 // encode returns the encoder's frames of a window.
-func (t *transducer) encode(ctx context.Context, w matrix) (frames encoded, err error) {
-	if t.chunked() {
-		return t.chunks.run(ctx, t.encoder, w)
+func (t *transducer) encode(ctx context.Context, w matrix, req request) (frames encoded, err error) {
+	if t.chunks != nil {
+		return t.chunks.run(ctx, t.encoder, w, req.draft)
 	}
 	out, err := t.encoder.Run(ctx, t.inputs(w), t.encoded, t.lengths)
 	if err != nil {

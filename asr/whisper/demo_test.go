@@ -172,8 +172,8 @@ func TestDemoSketchesFromADraft(t *testing.T) {
 	e := openModel(t, m)
 	sketch := func(c clip, draft string) *asr.Transcript {
 		o := asr.DefaultOptions()
-		o.Language = c.language
-		tr, err := e.Sketch(t.Context(), read(t, c.name), c.speech(), draft, o)
+		o.Language, o.Draft.Text = c.language, draft
+		tr, err := e.Sketch(t.Context(), read(t, c.name), c.speech(), o)
 		require.NoError(t, err)
 		require.Len(t, tr.Segments, 1)
 		return tr

@@ -213,8 +213,8 @@ func (p *progress) pass(r result) {
 // Sketch implements asr.Sketcher. It encodes the speech with little silence
 // after it, and takes the best token at each step: for a few seconds of speech
 // this costs a small part of Transcribe, and nothing is repaired. One pass of
-// the decoder checks all tokens of the draft.
-func (e *Engine) Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, draft string, opt asr.Options) (*asr.Transcript, error) {
+// the decoder checks all tokens of opt.Draft.Text.
+func (e *Engine) Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (*asr.Transcript, error) {
 	language, err := e.language(opt.Language)
 	if err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ func (e *Engine) Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span
 		j.brief = true
 		jobs = append(jobs, j)
 	}
-	if len(jobs) == 1 && draft != "" && e.cpu.rules.unmarked {
+	if draft := opt.Draft.Text; len(jobs) == 1 && draft != "" && e.cpu.rules.unmarked {
 		if spec.Spaced(language) {
 			draft = " " + draft
 		}

@@ -84,18 +84,17 @@ func (s *Stages) recognition(t asr.Transcriber, tier spec.Tier, l Language) asr.
 	return opt
 }
 
-// Sketch returns the text so far of speech that continues. draft is the
-// previous such text.
-func (s *Stages) Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, draft string, l Language) (*asr.Transcript, error) {
+// Sketch returns the text so far of speech that continues.
+func (s *Stages) Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, draft asr.Draft, l Language) (*asr.Transcript, error) {
 	tier := s.Tier(l)
 	t, err := s.Engines.Recognizer(ctx, tier, l.Code)
 	if err != nil {
 		return nil, err
 	}
 	opt := s.recognition(t, tier, l)
-	opt.WordTimestamps = false
+	opt.WordTimestamps, opt.Draft = false, draft
 	if sketcher, ok := t.(asr.Sketcher); ok {
-		return sketcher.Sketch(ctx, pcm, speech, draft, opt)
+		return sketcher.Sketch(ctx, pcm, speech, opt)
 	}
 	return t.Transcribe(ctx, pcm, speech, opt)
 }

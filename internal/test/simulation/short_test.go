@@ -6,7 +6,7 @@ import "time"
 
 // The extent of the tests in the normal suite.
 const (
-	histories         = 12
+	histories         = 20
 	postgresHistories = 2
 	repeats           = 1 // seeds that run twice
 )

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/jsonstream"
@@ -154,8 +152,8 @@ func (s *Server) createKey(w http.ResponseWriter, r *request) error {
 
 // revokeKey handles DELETE /account/keys/:id, an addition to the specification.
 func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
+	id, ok := canonicalID(r.PathValue("id"))
+	if !ok {
 		return notFound("there is no such key")
 	}
 	keys, err := s.cfg.Accounts.Keys(r.Context(), r.who.Account)
@@ -163,16 +161,16 @@ func (s *Server) revokeKey(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	// Unknown ids must not fill the audit log, which keeps its entries forever.
-	if !slices.ContainsFunc(keys, func(k accounts.Key) bool { return k.ID == id.String() }) {
+	if !slices.ContainsFunc(keys, func(k accounts.Key) bool { return k.ID == id }) {
 		return notFound("there is no such key")
 	}
-	err = s.recorded(r, accounts.AuditEntry{Action: "key revoke", Subject: id.String()}, func() error {
-		return s.cfg.Accounts.RevokeKey(r.Context(), r.who.Account, id.String())
+	err = s.recorded(r, accounts.AuditEntry{Action: "key revoke", Subject: id}, func() error {
+		return s.cfg.Accounts.RevokeKey(r.Context(), r.who.Account, id)
 	})
 	if err != nil {
 		return err
 	}
-	s.log.Info("API key revoked", "request", r.id, "account", r.who.Account, "user", r.who.User, "key", id.String())
+	s.log.Info("API key revoked", "request", r.id, "account", r.who.Account, "user", r.who.User, "key", id)
 	return writeJSON(w, http.StatusOK, map[string]string{"message": "key revoked"})
 }
 

@@ -2,7 +2,6 @@ package httpserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -47,23 +46,18 @@ func (s *Server) getCorrections(w http.ResponseWriter, r *request, id string) er
 // specification.
 func (s *Server) createCorrection(w http.ResponseWriter, r *request, id string) error {
 	var c corrections.Change
-	var op string
-	var version, at *int64
+	var version *int64
 	err := readBody(w, r, tasks.MaxCorrection, jsonstream.Fields{
-		"op":       text(&op, maxVoiceField),
-		"version":  wholeNumber("version", &version),
-		"segment":  wholeNumber("segment", &c.Segment),
-		"at":       wholeNumber("at", &at),
+		"op":       text((*string)(&c.Op), maxVoiceField),
+		"version":  decoded(&version, "version: must be a whole number"),
+		"segment":  decoded(&c.Segment, "segment: must be a whole number"),
+		"at":       decoded(&c.At, "at: must be a whole number"),
 		"speaker":  text(&c.Speaker, maxVoiceField),
 		"speakers": decoded(&c.Speakers, "speakers: must be an object of strings; null removes an entry"),
 		"texts":    decoded(&c.Texts, "texts: must be an object of strings; null removes an entry"),
 	})
 	if err != nil {
 		return err
-	}
-	c.Op = corrections.Op(op)
-	if at != nil {
-		c.At = int(*at)
 	}
 	if version == nil {
 		return invalid("version: is required: the version that the correction is based on, see GET /tasks/:id/corrections")
@@ -105,20 +99,6 @@ func (s *Server) author(ctx context.Context, who principal) (string, error) {
 		return users[i].Username, nil
 	}
 	return "", err
-}
-
-// wholeNumber reads an integer.
-func wholeNumber[T int | int64](name string, into **T) func(*jsonstream.Value) error {
-	return func(v *jsonstream.Value) error {
-		raw, err := v.Raw()
-		if err != nil {
-			return err
-		}
-		if string(raw) == "null" || json.Unmarshal(raw, into) != nil {
-			return invalid("%s: must be a whole number", name)
-		}
-		return nil
-	}
 }
 
 // setVersion sets the ETag of the corrections.

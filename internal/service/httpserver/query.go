@@ -97,7 +97,7 @@ func (q *query) page() billing.Page {
 	p := billing.Page{Number: q.number("page", 1, maxPage), Size: q.number("page_size", defaultPageSize, maxPageSize), From: q.time("from", time.UTC), Until: q.time("until", time.UTC)}
 	if after, _ := q.text("after"); after != "" {
 		var ok bool
-		if p.After, ok = taskID(after); !ok {
+		if p.After, ok = canonicalID(after); !ok {
 			q.refuse("after: must be the id of an entry of this list, not %q", spec.Shorten(after))
 		}
 	}

@@ -436,7 +436,7 @@ func (s *Server) logRequest(r *request, rec *recorder, failure *apiError, took t
 		attrs = append(attrs, "account", r.who.Account)
 	}
 	if id := r.PathValue("id"); id != "" {
-		if _, ok := taskID(id); ok {
+		if _, ok := canonicalID(id); ok {
 			kind := "task"
 			if strings.HasPrefix(r.route, s.cfg.BasePath+"/voices/") {
 				kind = "voice"

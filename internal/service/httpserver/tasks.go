@@ -75,8 +75,8 @@ func detailsOf(t tasks.Task) taskDetails {
 	return taskDetails{t.AudioDuration, t.Language, t.Speakers, t.Charged}
 }
 
-// taskID reads an id from a path in its canonical form.
-func taskID(text string) (string, bool) {
+// canonicalID reads an id of a request in its canonical form.
+func canonicalID(text string) (string, bool) {
 	if len(text) != 36 {
 		return "", false
 	}
@@ -87,7 +87,7 @@ func taskID(text string) (string, bool) {
 // forTask is like private, for endpoints of one task.
 func (s *Server) forTask(h func(w http.ResponseWriter, r *request, id string) error) handler {
 	return s.private(func(w http.ResponseWriter, r *request) error {
-		id, ok := taskID(r.PathValue("id"))
+		id, ok := canonicalID(r.PathValue("id"))
 		if !ok {
 			return notFound("there is no such task")
 		}

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/jsonstream"
 	"github.com/otograph/otograph/internal/service/tasks"
@@ -141,28 +139,21 @@ func (v *voiceSubmission) check() error {
 	case given && (v.voice.Model == "" || v.voice.Vectors == nil):
 		return invalid("model and vectors: both are required")
 	}
-	if v.other != "" {
-		id, err := uuid.Parse(v.other)
-		if err != nil {
-			return notFound("voice_id: there is no such voice")
-		}
-		v.other = id.String()
+	var ok bool
+	if v.other, ok = canonicalID(v.other); !ok && !named && !given {
+		return notFound("voice_id: there is no such voice")
 	}
-	if named {
-		id, ok := taskID(v.task)
-		if !ok {
-			return notFound("task_id: there is no such task")
-		}
-		v.task = id
+	if v.task, ok = canonicalID(v.task); !ok && named {
+		return notFound("task_id: there is no such task")
 	}
 	return nil
 }
 
 // deleteVoice handles DELETE /voices/:id, an addition to the specification.
 func (s *Server) deleteVoice(w http.ResponseWriter, r *request) error {
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
+	id, ok := canonicalID(r.PathValue("id"))
+	if !ok {
 		return notFound("there is no such voice")
 	}
-	return s.erased(w, r, id.String(), "voice deleted", s.cfg.Accounts.DeleteVoice, s.cfg.Erasure.Voice)
+	return s.erased(w, r, id, "voice deleted", s.cfg.Accounts.DeleteVoice, s.cfg.Erasure.Voice)
 }

@@ -230,6 +230,36 @@ func TestLongPrompts(t *testing.T) {
 	assert.True(t, strings.HasSuffix(prompt, "é The end."))
 }
 
+// TestARequestThatIsSentAgain: OpenAI's clients send a request again by
+// themselves when they have waited for too long. It is charged once, unless it
+// is another one or its task has failed.
+func TestARequestThatIsSentAgain(t *testing.T) {
+	w := newWorld(t)
+	w.work()
+	post := func(count string, fields ...string) (id string) {
+		body, header := form(t, "talk.wav", true, fields...)
+		header.Set("X-Stainless-Retry-Count", count)
+		a := w.do("POST", "/audio/transcriptions", body, header)
+		require.Equal(t, 200, a.status, "%s", a.body)
+		return a.header.Get("X-Task-Id")
+	}
+	none, first := post("1"), post("0", "language", "en")
+	assert.NotEqual(t, none, first, "another language")
+	assert.Equal(t, first, post("2", "language", "en"))
+	second := post("0", "language", "en")
+	assert.NotEqual(t, first, second, "a person may ask twice")
+	_, err := w.db.Exec(t.Context(), "UPDATE tasks SET status = 'failed' WHERE id IN ($1, $2)", first, second)
+	require.NoError(t, err)
+	third := post("1", "language", "en")
+	assert.NotContains(t, []string{first, second}, third)
+	_, other := w.newAccount("other", "10")
+	w.key = other
+	assert.NotEqual(t, third, post("1", "language", "en"), "of another account")
+	var made int
+	require.NoError(t, w.db.Read().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM tasks").Scan(&made))
+	assert.Equal(t, 5, made)
+}
+
 // TestModelOfTheAnswer: verbose_json names the model.
 func TestModelOfTheAnswer(t *testing.T) {
 	w := newWorld(t)

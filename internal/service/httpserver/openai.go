@@ -85,6 +85,8 @@ func (s *Server) transcribe(w http.ResponseWriter, r *request) error {
 		Account: r.who.Account, Key: r.who.KeyID, Filename: form.Filename, Options: form.Effective, ID: files.task,
 		Extras: tasks.Extras{Extras: spec.Extras{Translate: form.Translate, Measures: form.Measures(), Languages: form.Languages, Model: form.Model()}, Voices: form.Speakers},
 	}
+	count := r.Header.Get("X-Stainless-Retry-Count") // of OpenAI's clients
+	req.Again = count != "" && count != "0"
 	if err := s.commitAudio(r, "file", files.audio, &req); err != nil {
 		return err
 	}

@@ -1,12 +1,15 @@
 package tasks
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
@@ -33,6 +36,9 @@ type Request struct {
 	// Waits keeps the audio after ErrConcurrencyLimit, because the caller will
 	// try again.
 	Waits bool
+	// Again marks a request that a client sends again by itself because it did
+	// not wait for the response: it gets the first one's task, charged once.
+	Again bool
 	// ID is the task's id, a UUID of version 7; if empty, Create makes one.
 	ID string
 	// Refused is used by CreateBatch only: the reason why the caller refused
@@ -70,7 +76,11 @@ func possibleTiers(o spec.EffectiveOptions, sets []spec.Available) []spec.Tier {
 // billing.ErrConcurrencyLimit. Audio uploaded for a refused or replayed request
 // is deleted.
 func (s *Owners) Create(ctx context.Context, r Request, idem Idempotency) (task Task, replayed bool, err error) {
-	items, replayed, err := s.create(ctx, []Request{r}, idem, false)
+	items, err := s.repeated(ctx, r)
+	replayed = len(items) > 0
+	if err == nil && !replayed {
+		items, replayed, err = s.create(ctx, []Request{r}, idem, false)
+	}
 	again := r.Waits && errors.Is(err, billing.ErrConcurrencyLimit)
 	if r.Audio != nil && (replayed || definite(err)) && !again {
 		s.DropAudio(ctx, r.Audio.Key)
@@ -85,6 +95,28 @@ func (s *Owners) Create(ctx context.Context, r Request, idem Idempotency) (task 
 		return Task{}, false, fmt.Errorf("%w: the key belongs to a batch", ErrIdempotencyConflict)
 	}
 	return *items[0].Task, replayed, nil
+}
+
+// repeatAge is the longest time between a request and its repetition: OpenAI's
+// clients wait for ten minutes, and repeat a request twice.
+const repeatAge = time.Hour
+
+// repeated returns the newest task, unless it has failed, with the recording,
+// key and options of a request that is sent again. Tasks with recordings of
+// known speakers, which cannot be compared, are left out.
+func (s *core) repeated(ctx context.Context, r Request) ([]Item, error) {
+	if !r.Again || len(r.Extras.Voices) > 0 {
+		return nil, nil
+	}
+	want, _ := json.Marshal([]any{r.Options, r.Extras})
+	list, err := s.charged(ctx, "account_id = $1 AND created_at > $2 AND audio_md5 = $3 AND COALESCE(key_id, '') = $4 AND (status = 'done' OR finished_at IS NULL) ORDER BY created_at DESC, id DESC",
+		db.Args{r.Account, db.Micros(s.now().Add(-repeatAge)), r.Audio.MD5, r.Key})
+	for _, t := range list {
+		if have, _ := json.Marshal([]any{t.Options, t.Extras}); bytes.Equal(have, want) {
+			return []Item{{Task: &t}}, nil
+		}
+	}
+	return nil, s.wrap("repeated", err)
 }
 
 // definite reports whether err shows that nothing was committed.

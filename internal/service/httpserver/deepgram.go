@@ -42,7 +42,7 @@ func (s *Server) listenFile(w http.ResponseWriter, r *request) error {
 func (s *Server) recording(w http.ResponseWriter, r *request, req *tasks.Request) error {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind == "multipart/form-data" || kind == "application/json" && r.ContentLength > maxSmallBody {
-		return unsupported("Content-Type: the body must be a recording, of a type of its own or none, or JSON with its url")
+		return unsupported("Content-Type: the body must be a recording, with its type or none, or JSON with its url")
 	}
 	if kind == "application/json" {
 		err := readBody(w, r, maxSmallBody, jsonstream.Fields{"url": text(&req.URL, maxURL)})

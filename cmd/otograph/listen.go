@@ -121,7 +121,10 @@ func (c *listenCmd) listen(ctx context.Context, s *live.Session, feed *audio.Fee
 	if c.Format == "text" {
 		c.note("%s\n", summary("live", res, 0))
 	}
-	return errors.Join(err, saved.finish(res))
+	if bad := saved.finish(res); !errors.Is(err, bad) { // a full disk is reported once
+		err = errors.Join(err, bad)
+	}
+	return err
 }
 
 // mostBehind is how many seconds a session may be behind before the input

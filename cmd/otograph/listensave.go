@@ -2,7 +2,7 @@ package main
 
 import (
 	"bufio"
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -58,15 +58,18 @@ func (s *saved) finish(res *otograph.Result) error {
 	if err == nil {
 		_, err = s.file.WriteAt(mediafiles.WAVHeader(audio.SampleRate, s.data), 0)
 	}
-	return errors.Join(err, s.close(), writeWhole(s.name+".json", func(w io.Writer) error { return writeJSON(w, res) }))
+	return cmp.Or(err, s.close(), writeWhole(s.name+".json", func(w io.Writer) error { return writeJSON(w, res) }))
 }
 
-// close closes the file; it may be called again.
+// close closes the file, and removes one without sound; it may be called again.
 func (s *saved) close() error {
 	if s == nil || s.file == nil {
 		return nil
 	}
-	err := errors.Join(s.out.Flush(), s.file.Close())
+	err := cmp.Or(s.out.Flush(), s.file.Close())
+	if s.data == 0 {
+		err = cmp.Or(err, os.Remove(s.name+".wav"))
+	}
 	s.file = nil
 	return err
 }

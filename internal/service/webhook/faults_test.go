@@ -22,6 +22,20 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
+// texts returns the rows of a query for one text.
+func texts(t *testing.T, d *db.DB, query string) (all []string) {
+	list, err := d.Read().QueryContext(t.Context(), query)
+	require.NoError(t, err)
+	defer list.Close()
+	for list.Next() {
+		var row string
+		require.NoError(t, list.Scan(&row))
+		all = append(all, row)
+	}
+	require.NoError(t, list.Err())
+	return all
+}
+
 // TestEveryFaultOfTheDatabase lets each call of the database fail once, in each
 // operation on hooks and callbacks: the operation returns the error and changes
 // nothing, and then succeeds.
@@ -46,15 +60,7 @@ func TestEveryFaultOfTheDatabase(t *testing.T) {
 			"SELECT id || phase || claim || attempts || url || COALESCE(worker_id, '') FROM callbacks ORDER BY id",
 			"SELECT status FROM tasks ORDER BY id",
 		} {
-			list, err := d.Read().QueryContext(ctx, query)
-			require.NoError(t, err)
-			for list.Next() {
-				var row string
-				require.NoError(t, list.Scan(&row))
-				all = append(all, row)
-			}
-			require.NoError(t, list.Err())
-			require.NoError(t, list.Close())
+			all = append(all, texts(t, d, query)...)
 		}
 		return all
 	}

@@ -35,7 +35,7 @@ func TestNamesInFolders(t *testing.T) {
 		"an unread form":  {map[string]string{"a/1.TextGrid": ""}, []string{"a/1.flac"}, nil, "1.TextGrid is not read", nil},
 		"whisper.cpp's":   {map[string]string{"a/1.flac.txt": "one"}, []string{"a/1.flac"}, []string{"one"}, "", nil},
 		"Kaldi's text":    {map[string]string{"h.lines": "2 two\n1 one\n"}, []string{"1.flac", "2.flac"}, []string{"one", "two"}, "", nil},
-		"a table":         {map[string]string{"h.lines": "b/2.flac\ttwo\n1.flac\tone\n"}, []string{"a/1.flac", "b/2.flac"}, []string{"one", "two"}, "", nil},
+		"a table":         {map[string]string{"h.lines": "b/2.flac\ttwo\n1.flac,one\n"}, []string{"a/1.flac", "b/2.flac"}, []string{"one", "two"}, "", nil},
 		"TRN":             {map[string]string{"h.lines": "two (2)\none (1)\n"}, []string{"1.flac", "2.flac"}, []string{"one", "two"}, "", nil},
 		"their order":     {map[string]string{"h.lines": "2 two\n2 one\n"}, []string{"1.flac", "2.flac"}, []string{"2 two", "2 one"}, "", nil},
 		"words as names":  {map[string]string{"h.lines": "2\n1\n"}, []string{"1.flac", "2.flac"}, []string{"2", "1"}, "", nil},

@@ -72,8 +72,8 @@ func groupLines(text string, alone bool) *namedLines {
 	return nil
 }
 
-// trnLine matches a line of NIST's format TRN.
-var trnLine = regexp.MustCompile(`(?m)^(.*?)\s*\(([^\s()]+)\)[ \t\r]*$`)
+// trnLine matches a line of NIST's format TRN, or the first cell of a table.
+var trnLine = regexp.MustCompile(`(?m)^(?:(.*?)\s*\(([^\s()]+)\)[ \t\r]*$|([^\s,]+),)`)
 
 // groupTexts groups texts by their recordings, which each line names first (Kaldi)
 // or last (TRN); nil unless every line names another one, and not its first word.
@@ -85,7 +85,7 @@ func groupTexts(text string, items []datasets.Item) *namedLines {
 			known[name] = !strings.EqualFold(name, first)
 		}
 	}
-	rows := datasets.Rows(trnLine.ReplaceAllString(text, "$2 $1"))
+	rows := datasets.Rows(trnLine.ReplaceAllString(text, "$2$3 $1"))
 	for _, r := range rows {
 		if !known[r.Fields[0]] {
 			return nil

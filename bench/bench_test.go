@@ -118,7 +118,7 @@ func TestSummaryWeighsRecordingsByUnits(t *testing.T) {
 	assert.InDelta(t, 0.5, a.Sentences.Matched, 1e-12)
 	assert.Nil(t, a.EventF1)
 	assert.Nil(t, a.WordTimes)
-	assert.Equal(t, accuracy{TurnRates: map[string]*estimate{}, Meeting: map[string]*estimate{}}, summarize(nil, 1))
+	assert.Equal(t, accuracy{TurnRates: map[string]*estimate{}}, summarize(nil, 1))
 }
 
 func TestCostSummary(t *testing.T) {

@@ -54,8 +54,7 @@ var meetingRates = []struct {
 }
 
 // meetingSummary estimates each rate that some recording has, by its key.
-func meetingSummary(list []itemReport, seed uint64) map[string]*estimate {
-	rates := map[string]*estimate{}
+func meetingSummary(list []itemReport, seed uint64) (rates map[string]*estimate) {
 	for _, r := range meetingRates {
 		errors := present(list, func(it itemReport) *WordErrors {
 			if it.Score.Meeting == nil {
@@ -65,6 +64,9 @@ func meetingSummary(list []itemReport, seed uint64) map[string]*estimate {
 		})
 		errors = slices.DeleteFunc(errors, func(e WordErrors) bool { return e.Reference == 0 })
 		if e := rate(errors, seed); e != nil {
+			if rates == nil { // as a report that is read again has it
+				rates = map[string]*estimate{}
+			}
 			rates[r.key] = e
 		}
 	}

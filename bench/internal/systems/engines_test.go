@@ -250,7 +250,7 @@ func TestFiles(t *testing.T) {
 	res, _, err := typed.Transcribe(t.Context(), items[0])
 	require.NoError(t, err)
 	assert.Len(t, res.DiarizeSegments, 1, "lines of other types are no turns")
-	for name, text := range map[string]string{"a.stm": "a 1 S 3 0 one\nb 1 S 0 3 two\n", "a.ctm": "a 1 0 0,3 one\n", "a.rttm": "SPEAKER a 1 0 -1 <NA> <NA> ann\n"} {
+	for name, text := range map[string]string{"a.stm": "a 1 S 3 0 one\nb 1 S 0 3 two\n", "a.ctm": "a 1 0 0,3 one\n", "a.rttm": "SPEAKER a 1 0 -1 <NA> <NA> ann\n", "a.trn": "one (s-a)\ntwo (s-b)\n"} {
 		_, err = Files(put("wrong/"+name, text), items)
 		require.ErrorContains(t, err, name+": expected lines of ", "not read as a text with a line for each recording")
 	}

@@ -107,6 +107,9 @@ func open(path string, items []datasets.Item) (*files, error) {
 	if f.named = groupTexts(text, items); f.named != nil {
 		return f, nil
 	}
+	if strings.EqualFold(filepath.Ext(path), ".trn") {
+		return nil, fmt.Errorf("%s: expected lines of a text and another recording's name in parentheses", path)
+	}
 	if len(lines) != len(items) {
 		return nil, fmt.Errorf("%s: expected a line for each of the %d recordings, found %d", path, len(items), len(lines))
 	}

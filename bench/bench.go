@@ -24,13 +24,14 @@ type (
 
 // Load reads a manifest file, or a folder: its manifest.jsonl if it has one,
 // Kaldi's files, or else every recording in it, with the text in NAME.txt or
-// NAME.lab, the turns in NAME.rttm and the times in which they are scored in
-// NAME.uem. A manifest is JSON or a table in CSV or TSV. A .txt file without
-// JSON has one text per line. Errors name file and line. References are files
-// (SegLST, STM, CTM or RTTM of all recordings) or folders with a file for each,
-// which replace the manifest's.
+// NAME.lab, without the times and speakers that programs write beside it, the
+// turns in NAME.rttm and the times in which they are scored in NAME.uem. A
+// manifest is JSON or a table in CSV or TSV. A .txt file without JSON has one
+// text per line. Errors name file and line. References are files (SegLST, STM,
+// CTM or RTTM of all recordings) or folders with a file for each, which replace
+// the manifest's.
 func Load(path string, references ...string) ([]Item, error) {
-	items, err := datasets.Load(path)
+	items, err := datasets.Load(path, systems.Words)
 	for _, file := range references {
 		if err == nil {
 			items, err = withReferences(file, items)

@@ -45,6 +45,23 @@ func TestReferences(t *testing.T) {
 	require.ErrorContains(t, err, "found none")
 }
 
+// TestTextsBesideRecordings: a text that a program wrote with times or speakers
+// is a reference without them.
+func TestTextsBesideRecordings(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a.wav": "", "a.txt": "[SPEAKER_00]: good morning\n[SPEAKER_01]: yes\n",
+		"b.wav": "", "b.lab": "plain words\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	items, err := Load(dir)
+	require.NoError(t, err)
+	require.Len(t, items, 2)
+	assert.Equal(t, "good morning\nyes", *items[0].Text)
+	assert.Equal(t, "plain words", *items[1].Text)
+}
+
 // TestNISTReferences scores transcripts by references with NIST's marks, as
 // sclite does: segments that are not scored, optional words and alternatives, in
 // the order of time.

@@ -73,13 +73,13 @@ func TestFolderForms(t *testing.T) {
 		return dir
 	}
 	dir := put(t.TempDir(), map[string]string{"wav.scp": "rec a.wav\n", "a.wav": "", "segments": "u1 rec 0 1.5\nu2 rec 1.5 2\n", "text": "u1 good morning\nu2 you\n"})
-	items, err := Load(dir)
+	items, err := Load(dir, strings.Clone)
 	require.NoError(t, err)
 	path := filepath.Join(dir, "a.wav")
 	assert.Equal(t, []Item{{Name: "u1", Path: path, Part: &Part{0, 1.5}, Text: new("good morning")}, {Name: "u2", Path: path, Part: &Part{1.5, 0.5}, Text: new("you")}}, items)
-	_, err = Load(put(t.TempDir(), map[string]string{"wav.scp": "rec sph2pipe a.sph |\n"}))
+	_, err = Load(put(t.TempDir(), map[string]string{"wav.scp": "rec sph2pipe a.sph |\n"}), strings.Clone)
 	require.ErrorContains(t, err, "commands are not run")
-	items, err = Load(put(t.TempDir(), map[string]string{"A.FLAC": "", "A.TXT": "one\n", "b.wav": "", "b.lab": "two"}))
+	items, err = Load(put(t.TempDir(), map[string]string{"A.FLAC": "", "A.TXT": "one\n", "b.wav": "", "b.lab": "two"}), strings.Clone)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"one", "two"}, []string{*items[0].Text, *items[1].Text})
 	for text, want := range map[string]string{
@@ -88,7 +88,7 @@ func TestFolderForms(t *testing.T) {
 		"0 1000 a\n0 2000 b":            "0 1000 a\n0 2000 b",
 		"0 100 meters":                  "0 100 meters",
 	} {
-		items, err := Load(put(t.TempDir(), map[string]string{"SA1.WAV": "", "SA1.TXT": text}))
+		items, err := Load(put(t.TempDir(), map[string]string{"SA1.WAV": "", "SA1.TXT": text}), strings.Clone)
 		require.NoError(t, err)
 		assert.Equal(t, want, *items[0].Text)
 	}

@@ -179,8 +179,9 @@ type timedLine struct {
 // NAME.lab, the turns in NAME.rttm and the times in which they are scored in
 // NAME.uem in the same folder. A .txt file without JSON has one text per line,
 // as jiwer reads it; its recordings are named by line numbers and have no
-// audio. Errors wrap ErrManifest and name file and line.
-func Load(path string) ([]Item, error) {
+// audio. words removes what programs write beside the words of NAME.txt. Errors
+// wrap ErrManifest and name file and line.
+func Load(path string, words func(text string) string) ([]Item, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
@@ -188,7 +189,7 @@ func Load(path string) ([]Item, error) {
 	if info.IsDir() {
 		inside := filepath.Join(path, manifestName)
 		if _, err := os.Stat(inside); err != nil {
-			return loadFolder(path)
+			return loadFolder(path, words)
 		}
 		path = inside
 	}
@@ -458,7 +459,7 @@ func speakerCount(raw json.RawMessage) (*int, error) {
 func Stem(name string) string { return mediafiles.Stem(filepath.Base(filepath.FromSlash(name))) }
 
 // loadFolder returns a manifest of the recordings in and below a folder.
-func loadFolder(dir string) ([]Item, error) {
+func loadFolder(dir string, words func(string) string) ([]Item, error) {
 	if exists(filepath.Join(dir, kaldiRecordings)) {
 		return loadKaldi(dir)
 	}
@@ -467,7 +468,7 @@ func loadFolder(dir string) ([]Item, error) {
 	for _, path := range files {
 		if err == nil {
 			var it Item
-			it, err = besideRecording(dir, path)
+			it, err = besideRecording(dir, path, words)
 			items = append(items, it)
 		}
 	}
@@ -486,7 +487,7 @@ var sampleNumbers = regexp.MustCompile(`^\s*0 \d{4,} (\pL[^\n]*\s*)$`)
 
 // besideRecording returns the item of a recording in a folder, with the
 // references in the files next to it.
-func besideRecording(dir, path string) (it Item, err error) {
+func besideRecording(dir, path string, words func(string) string) (it Item, err error) {
 	name, err := filepath.Rel(dir, path)
 	if err != nil {
 		return it, err
@@ -496,7 +497,7 @@ func besideRecording(dir, path string) (it Item, err error) {
 	for _, ending := range mediafiles.TextEndings {
 		text, err := textfile.Read(base+ending, maxManifest)
 		if err == nil {
-			it.Text = new(strings.TrimSpace(sampleNumbers.ReplaceAllString(text, "$1")))
+			it.Text = new(words(strings.TrimSpace(sampleNumbers.ReplaceAllString(text, "$1"))))
 			break
 		}
 		if !errors.Is(err, fs.ErrNotExist) {

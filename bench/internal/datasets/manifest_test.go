@@ -67,19 +67,19 @@ func TestLoadFolder(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
 	}
-	items, err := Load(dir)
+	items, err := Load(dir, strings.Clone)
 	require.NoError(t, err)
 	assert.Equal(t, []Item{
 		{Name: "a.wav", Path: filepath.Join(dir, "a.wav"), Text: new("Good morning."), Turns: []SpeakerTurn{{Start: 0, End: 2, Speaker: "ann"}}, Speakers: new(1)},
 		{Name: "sub/b.flac", Path: filepath.Join(dir, "sub", "b.flac")},
 	}, items)
 
-	_, err = Load(t.TempDir())
+	_, err = Load(t.TempDir(), strings.Clone)
 	require.ErrorIs(t, err, ErrManifest)
-	_, err = Load(filepath.Join(dir, "none"))
+	_, err = Load(filepath.Join(dir, "none"), strings.Clone)
 	require.ErrorIs(t, err, ErrManifest)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.rttm"), []byte("SPEAKER a\n"), 0o600))
-	_, err = Load(dir)
+	_, err = Load(dir, strings.Clone)
 	require.ErrorIs(t, err, ErrRTTM)
 }
 
@@ -119,7 +119,7 @@ func TestReferencesOfOtherPrograms(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
 	}
-	items, err := Load(filepath.Join(dir, "m.jsonl"))
+	items, err := Load(filepath.Join(dir, "m.jsonl"), strings.Clone)
 	require.NoError(t, err)
 	turns := map[string]int{}
 	for _, it := range items {
@@ -128,14 +128,14 @@ func TestReferencesOfOtherPrograms(t *testing.T) {
 	assert.Equal(t, map[string]int{"a.opus": 1, "quiet.flac": 0, "b.flac": 2, "x/My first talk.wav": 1, "other.flac": 1, "rec.wav": 2}, turns)
 	assert.Equal(t, "I hate pasta.", *items[0].Text)
 	assert.Equal(t, []SpeakerTurn{{Start: 10, End: 15, Speaker: "B"}, {Start: 0, End: 10, Speaker: "A"}}, items[5].Turns)
-	_, err = Load(filepath.Join(dir, "one.rttm"))
+	_, err = Load(filepath.Join(dir, "one.rttm"), strings.Clone)
 	require.ErrorIs(t, err, ErrManifest)
 
 	for text, want := range map[string]string{"\xff\xfeH\x00i\x00": "Hi", "\ufeffHi\n": "Hi", "Gr\xfc\xdfe": ""} {
 		folder := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "a.wav"), nil, 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "a.txt"), []byte(text), 0o600))
-		items, err := Load(folder)
+		items, err := Load(folder, strings.Clone)
 		if want == "" {
 			require.ErrorContains(t, err, filepath.Join(folder, "a.txt")+": expected a text in UTF-8")
 			continue
@@ -150,13 +150,13 @@ func TestManifestsOfOtherPrograms(t *testing.T) {
 	dir := t.TempDir()
 	lines := filepath.Join(dir, "references.txt")
 	require.NoError(t, os.WriteFile(lines, []byte("Hello there.\r\n\nGoodbye.\n"), 0o600))
-	items, err := Load(lines)
+	items, err := Load(lines, strings.Clone)
 	require.NoError(t, err)
 	assert.Equal(t, []Item{{Name: "line 1", Text: new("Hello there.")}, {Name: "line 2", Text: new("")}, {Name: "line 3", Text: new("Goodbye.")}}, items)
 
 	rows := filepath.Join(dir, "results.jsonl")
 	require.NoError(t, os.WriteFile(rows, []byte(`{"audio_filepath": "a.wav", "duration": 2, "time": 0.1, "text": "hello", "pred_text": "hallo"}`), 0o600))
-	items, err = Load(rows)
+	items, err = Load(rows, strings.Clone)
 	require.NoError(t, err)
 	assert.Equal(t, "a.wav", items[0].Name)
 	assert.Equal(t, "hello", *items[0].Text)

@@ -37,6 +37,20 @@ var (
 	tokenMark   = regexp.MustCompile(`<\|[^<>|\n]*\|>|\[(?:(?:SPEAKER|CHANNEL)_\w+|_BEG_|_TT_\d+)\]:?`)
 )
 
+// Words returns a transcript's words, without the times, speakers and marks
+// that programs write beside them; any other text stays unchanged.
+func Words(text string) string {
+	res, err := parse([]byte(text), "")
+	if err != nil {
+		return text
+	}
+	var lines []string
+	for _, s := range res.Segments {
+		lines = append(lines, s.Text)
+	}
+	return cmp.Or(strings.TrimSpace(strings.Join(lines, "\n")), text)
+}
+
 // parse reads the transcript of a recording in any supported format.
 func parse(data []byte, recording string) (*otograph.Result, error) {
 	res, _, err := parseMarked(data, recording)

@@ -79,6 +79,26 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Words removes times, speakers and marks, and leaves other texts alone.
+func TestWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"[SPEAKER_00]: good morning\n[SPEAKER_01]: yes":  "good morning\nyes",
+		"[0.00s -> 2.00s] good morning":                  "good morning",
+		"0:01.2 –  0:02.3  Anna  good morning":           "good morning",
+		"00:00:01.000 --> 00:00:02.000\ngood\n":          "good",
+		`{"text": "good morning"}`:                       "good morning",
+		"good\n\nmorning":                                "good\n\nmorning",
+		"rec1 good morning\nrec2 yes (laughs)":           "rec1 good morning\nrec2 yes (laughs)",
+		"1 A 0.5 0.3 word":                               "1 A 0.5 0.3 word",
+		"[music] { words } at 12:30, he said: “[x] yes”": "[music] { words } at 12:30, he said: “[x] yes”",
+		"WARNING: evacuate":                              "WARNING: evacuate",
+		"SPEAKER a 1 0.5 1.0 <NA> <NA> anna <NA> <NA>":   "SPEAKER a 1 0.5 1.0 <NA> <NA> anna <NA> <NA>",
+		"": "",
+	} {
+		assert.Equal(t, want, Words(text))
+	}
+}
+
 func TestOutputWithoutTranscriptIsAnError(t *testing.T) {
 	for output, reason := range map[string]string{
 		"<!DOCTYPE html><html><head><title>502 Bad Gateway</title>": "a page of markup (\"502 Bad Gateway\")",

@@ -46,10 +46,10 @@ func (c Change) Fits(r *spec.Result) error {
 	for _, t := range r.DiarizeSegments {
 		has[t.Speaker] = true
 	}
-	for kind, entries := range map[string]map[string]*string{"segment": c.Texts, "speaker": c.Speakers} {
+	for field, entries := range map[string]map[string]*string{"texts": c.Texts, "speakers": c.Speakers} {
 		for key, value := range entries {
 			if value != nil && !has[key] {
-				return refuse("%ss: there is no %[1]s %s", kind, spec.Shorten(key))
+				return refuse("%s: there is no segment or speaker %s", field, spec.Shorten(key))
 			}
 		}
 	}

@@ -34,7 +34,7 @@ demo: build ## download the starter models and transcribe a meeting of two peopl
 # does not depend on luck; the other targets draw from fresh ones. Many tests wait
 # rather than compute: two packages share a processor, 8 at most run at a time, and
 # those that take longest begin first.
-SLOWEST = . ./asr/whisper ./audio ./internal/service/worker ./internal/service/webhook ./live ./internal/service/sessions ./internal/system/db
+SLOWEST = . ./asr/whisper ./audio ./internal/service/worker ./internal/service/webhook ./live ./internal/service/sessions ./internal/system/db ./service
 PARALLEL ?= $$(n=$$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))); echo $$((n < 8 ? n : 8)))
 
 # RACE is the race detector where it can find something. Two kinds of code run up

@@ -128,6 +128,9 @@ func (s *Sessions) Open(ctx context.Context, o Order, set doors.Settings) (_ doo
 		}
 	}()
 	s.begin.Do(func() { close(s.first) })
+	if err := refusal(s.config.Permit(ctx, o.Account, o.Key)); err != nil {
+		return nil, err
+	}
 	options, err := set.Options.Effective()
 	if err != nil {
 		return nil, &doors.EndError{Reason: doors.Invalid, Text: err.Error()}

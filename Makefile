@@ -85,7 +85,6 @@ test: setup ## run the tests with the race detector, showing each package as it 
 	  $(GO) test $(SUITE) $(filter-out $(WATCHED),$(RACELESS)); status=$$?; wait $$others || status=1; \
 	  $(GO) test $(SUITE) -run '^TestCounts' . || status=1; \
 	  $(GO) test -C tools $(SUITE) $(TESTED) || status=1; \
-	  GO='$(GO)' bash tools/crosscheck/run.sh test -vet=off -count 1 -timeout 45m || status=1; \
 	  return $$status; }; \
 	{ raceless & job=$$!; \
 	  $(GO) test $(SUITE) $(RACE) -p $(PARALLEL) -run $(STARTERS) $(WATCHED); status=$$?; \
@@ -95,9 +94,10 @@ test: setup ## run the tests with the race detector, showing each package as it 
 # SHORTENED matches what go test -short, as the suite has it, leaves out or
 # shortens; it also shortens property tests.
 SHORTENED = testing\.Short\(\)|[^a-z]few\(|eitherSource\(|rapid\.(Check|MakeCheck)\(
-test-extent: setup ## run at length what the suite shortens and CI can afford: 200 histories, every format, every pair of a model and a recording, the race detector everywhere
+test-extent: setup ## run at length what the suite shortens and CI can afford: 200 histories, every format, every pair of a model and a recording, whisper.cpp's bindings, the race detector everywhere
 	@OTOGRAPH_TEST_SEED=1 OTOGRAPH_TEST_HISTORIES=200 $(GO) test -vet=off -count 1 -timeout 60m -run '^TestHistories$$' ./internal/test/simulation
 	@$(GO) test -vet=off -count 1 -tags long -timeout 60m -run '^TestCounts' .
+	@GO='$(GO)' bash tools/crosscheck/run.sh test -vet=off -count 1 -timeout 45m
 	@export RAPID_SEED=1; $(GO) test -vet=off -count 1 $(RACE) -skip '^TestCounts' -p $(PARALLEL) -timeout 60m -run "^($(call TESTS,$(SHORTENED)))$$" $$(echo $(call FOLDERS,$(SHORTENED)) | tr ' ' '\n' | grep -vxF "$$(printf '%s\n' $(RACELESS))")
 	@export RAPID_SEED=1; $(GO) test -vet=off -count 1 -timeout 60m -run "^($(call TESTS,$(SHORTENED)))$$" $(RACELESS)
 	@export RAPID_SEED=1; $(GO) test -short -vet=off -count 1 $(RACE) -p $(PARALLEL) -timeout 60m $(filter-out ./test ./internal/test/%,$(RACELESS))

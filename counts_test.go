@@ -112,6 +112,9 @@ func TestCountsStandardTier(t *testing.T) {
 // or skip some of it. Such a text, or noise taken for speech, must not multiply
 // the encoder's passes.
 func TestCountsRepair(t *testing.T) {
+	if testing.Short() {
+		t.Skip("at length: make test-extent")
+	}
 	demoSet := demo.Models()
 	sets := map[string]*models.Set{"demo": demoSet, "passing over": shapedWith(t, modeltest.ShapeOptions{Tokens: 40}), "long texts": shapedWith(t, modeltest.ShapeOptions{Tokens: 150})}
 	recordings := map[string]otograph.Source{"conversation": otograph.File(conversation)}
@@ -134,7 +137,7 @@ func TestCountsRepair(t *testing.T) {
 		Optimize: new(false), ASRBeamSize: new(1), ASRLanguage: new("en"), VADThreshold: new(0.05),
 		EnableDiarize: new(false), EnableAudioEvents: new(false),
 	}
-	// The recording that each model hears in the suite.
+	// The recording that each model hears without the tag long.
 	pairs := map[string]string{"demo": "conversation over music_piano.opus", "passing over": "conversation over siren.opus", "long texts": "conversation"}
 	var sum asr.Stats
 	for model, set := range sets {

@@ -6,7 +6,7 @@ import "time"
 
 // The extent of the tests in the normal suite.
 const (
-	histories         = 20
+	histories         = 10
 	postgresHistories = 2
 	repeats           = 1 // seeds that run twice
 )

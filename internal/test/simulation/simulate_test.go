@@ -41,10 +41,6 @@ var webhookAll = webhook.Filter{Limit: 1 << 30}
 // small is the size of most histories.
 var small = size{servers: 2, workers: 3, notifiers: 2, customers: 3, accounts: 6, submissions: 24, length: 4 * time.Minute}
 
-// suiteSeed is the seed of make test, whose histories show every kind of
-// disturbance.
-const suiteSeed = 1
-
 // environment reads a number from the environment.
 func environment(t *testing.T, name string, otherwise uint64) uint64 {
 	text := os.Getenv(name)
@@ -129,7 +125,7 @@ func TestHistories(t *testing.T) {
 		}
 	})
 	t.Log(y)
-	if (n >= 100 || n == histories && first == suiteSeed) && !t.Failed() {
+	if n >= 100 && !t.Failed() { // fewer may lack one kind by chance
 		for _, what := range []string{
 			"kill", "stall", "lost answer of a commit", "database away", "file store away", "partition", "disk full", "clock shift", "taken for dead", "drain", "collection",
 			"orphaned file", "nine days", "task done", "task failed", "task abandoned", "callback delivered", "callback given_up",

@@ -128,6 +128,7 @@ func (s *Sessions) Open(ctx context.Context, o Order, set doors.Settings) (_ doo
 		}
 	}()
 	s.begin.Do(func() { close(s.first) })
+	// Refused before the wait for the models; OpenLive asks again as it creates the task.
 	if err := refusal(s.config.Permit(ctx, o.Account, o.Key)); err != nil {
 		return nil, err
 	}

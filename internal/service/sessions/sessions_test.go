@@ -92,7 +92,7 @@ func (s *speaker) Close() (*spec.Result, error) {
 type world struct {
 	*taskstest.Fixture
 	*Sessions
-	kill func() // ends the process of the models
+	kill func() // ends the process of the models, and waits for its end
 }
 
 func feed(f doors.Format) (Feed, error) { return audio.NewFeed(f.Encoding, f.Rate, f.Channels) }
@@ -102,7 +102,7 @@ func open(t *testing.T, d *db.DB, options ...taskstest.Option) *world {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
 	require.NoError(t, err)
-	ctx, kill := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
 		ended <- Host(ctx, l, func(_ context.Context, set doors.Settings) (Engine, error) {
@@ -114,12 +114,12 @@ func open(t *testing.T, d *db.DB, options ...taskstest.Option) *world {
 			return s, nil
 		}, slog.New(slog.DiscardHandler))
 	}()
-	w := &world{f, New(Config{Tasks: f.Service, Permit: f.Accounts.Permit, Feed: feed, Socket: socket, Most: 2, Logger: slog.New(slog.DiscardHandler), Counts: metrics.New(nil).Live()}), kill}
-	t.Cleanup(func() {
-		kill()
+	kill := sync.OnceFunc(func() {
+		cancel()
 		assert.NoError(t, <-ended)
 	})
-	return w
+	t.Cleanup(kill)
+	return &world{f, New(Config{Tasks: f.Service, Permit: f.Accounts.Permit, Feed: feed, Socket: socket, Most: 2, Logger: slog.New(slog.DiscardHandler), Counts: metrics.New(nil).Live()}), kill}
 }
 
 func (w *world) begin(t *testing.T, o Order) doors.Session {

@@ -131,6 +131,17 @@ func TestPlayAtItsOwnSpeed(t *testing.T) {
 	})
 }
 
+// oneSecond measures another recognizer by a recording of a second.
+func oneSecond(stream func(context.Context, *string) (LiveStream, error)) *liveBench {
+	return &liveBench{
+		Config:  Config{Items: []Item{{Name: "a", Text: new("yes")}}},
+		system:  System{Stream: stream},
+		sounds:  []*audio.PCM{audio.FromSamples(make([]float32, audio.SampleRate))},
+		offline: []*otograph.Result{spoken("yes")},
+		report:  LiveReport{System: "other", Recordings: 1},
+	}
+}
+
 // busy is another recognizer: it serves one session at a time.
 type busy struct {
 	echo
@@ -156,12 +167,7 @@ func TestLiveOfAnotherRecognizer(t *testing.T) {
 			s.after = []live.Event{{Kind: spec.LiveSpeechStopped, End: 0.5}, {Kind: spec.LiveFinal, End: 0.5, Text: "yes", Segments: []spec.Segment{{Text: "yes"}}}}
 			return s, nil
 		}
-		b := &liveBench{
-			Config:  Config{Items: []Item{{Name: "a", Text: new("yes")}}},
-			system:  System{Stream: stream},
-			sounds:  []*audio.PCM{audio.FromSamples(make([]float32, audio.SampleRate))},
-			offline: []*otograph.Result{spoken("yes")},
-		}
+		b := oneSecond(stream)
 		l, err := b.level(t.Context(), 1)
 		require.NoError(t, err)
 		assert.Len(t, l.AfterStop, 1)
@@ -204,13 +210,7 @@ func TestLiveSearchesForTheMostSessions(t *testing.T) {
 			s.after = []live.Event{{Kind: spec.LiveSpeechStopped, End: 1}, {Kind: spec.LiveFinal, End: 1, Text: "yes", Segments: []spec.Segment{{Text: "yes"}}}}
 			return s, nil
 		}
-		b := &liveBench{
-			Config:  Config{Items: []Item{{Name: "a", Text: new("yes")}}},
-			system:  System{Stream: stream},
-			sounds:  []*audio.PCM{audio.FromSamples(make([]float32, audio.SampleRate))},
-			offline: []*otograph.Result{spoken("yes")},
-			report:  LiveReport{System: "other", Recordings: 1},
-		}
+		b := oneSecond(stream)
 		require.NoError(t, b.measure(t.Context(), nil))
 		assert.Equal(t, []int{0, 5}, b.report.Most, "the text comes after 0.5 s")
 		assert.Equal(t, []string{"8 sessions: full", "6 sessions: full"}, b.report.Failures)

@@ -2,13 +2,13 @@ package systems
 
 import (
 	"errors"
-	"math"
 	"os"
 
 	goaudio "github.com/go-audio/audio"
 	"github.com/go-audio/wav"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/files/mediafiles"
 )
 
 // WriteWAV writes samples at 16 kHz as a WAV file, mono with 16 bits. Samples
@@ -20,7 +20,7 @@ func WriteWAV(path string, samples []float32) error {
 	}
 	numbers := make([]int, 0, len(samples))
 	for _, s := range samples {
-		numbers = append(numbers, int(max(-1<<15, min(math.Round(float64(s)*(1<<15)), 1<<15-1))))
+		numbers = append(numbers, int(mediafiles.Sample16(s)))
 	}
 	e := wav.NewEncoder(f, audio.SampleRate, 16, 1, 1)
 	err = e.Write(&goaudio.IntBuffer{Format: &goaudio.Format{NumChannels: 1, SampleRate: audio.SampleRate}, Data: numbers, SourceBitDepth: 16})

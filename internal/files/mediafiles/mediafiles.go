@@ -106,8 +106,13 @@ func WAVHeader(rate, size uint32) []byte {
 func Samples16(samples []float32) []byte {
 	b := make([]byte, 0, 2*len(samples))
 	for _, x := range samples {
-		v := math.Round(float64(x) * (1 << 15))
-		b = binary.LittleEndian.AppendUint16(b, uint16(int16(min(max(v, math.MinInt16), math.MaxInt16))))
+		b = binary.LittleEndian.AppendUint16(b, uint16(Sample16(x)))
 	}
 	return b
+}
+
+// Sample16 returns a sample (-1 to 1) as a 16-bit number: the nearest one, or the
+// limit of a louder sample.
+func Sample16(x float32) int16 {
+	return int16(min(max(math.Round(float64(x)*(1<<15)), math.MinInt16), math.MaxInt16))
 }

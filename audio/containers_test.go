@@ -32,7 +32,7 @@ var pairs = map[string]string{
 // samples that an encoder puts before the sound.
 var timed = []string{"mkv", "webm", "mp4", "m4a", "ts", "mpg", "avi", "flv", "wma", "ogg", "mp3", "aac", "caf"}
 
-// broadcast lists those of which TestTimesOfBroadcasts writes files too.
+// broadcast lists the formats of which TestTimesOfBroadcasts writes files too.
 var broadcast = []string{"ts", "mpg", "flv", "wma"}
 
 // lateTone is a second of silence followed by a tone of three seconds.

@@ -23,7 +23,8 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-// able is an engine that describes itself and checks what it gets.
+// able is an engine with all optional methods: it lists its tiers, and checks its
+// models and the beginnings of files.
 type able struct{ idle }
 
 func (able) Available() spec.Available         { return spec.Available{Standard: true} }

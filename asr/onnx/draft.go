@@ -13,13 +13,13 @@ const (
 	// frameReach is the number of samples after a frame's shift that the frame may
 	// read: one of icefall has 25 ms and begins 7.5 ms before its shift.
 	frameReach = 120
-	// againChunks is the number of read chunks whose features are computed again,
-	// because those of the first frames of a sound lack the sound before.
+	// againChunks is the number of read chunks whose features are computed again:
+	// the features of a sound's first frames differ without the sound before it.
 	againChunks = 2
 )
 
-// draft is what a network remembers of the chunks that it has read of a window,
-// to whose end more sound is added.
+// draft holds a network's states and text after the chunks that it has read of a
+// window. More sound is added to the window's end.
 type draft struct {
 	engine *Engine
 	window audio.Span

@@ -51,7 +51,8 @@ func (e encoded) frame(at int) []float32 {
 // model, or if the beam size is 1.
 func (s *searcher) search(ctx context.Context, frames encoded, req request) ([]emission, int, error) {
 	if req.fusion.none() || req.beam <= 1 {
-		return s.greedy(ctx, frames, req.fusion, &cmp.Or(req.draft, &draft{}).text)
+		d := cmp.Or(req.draft, &draft{})
+		return s.greedy(ctx, frames, req.fusion, &d.text)
 	}
 	return s.beam(ctx, frames, req.fusion, req.beam)
 }

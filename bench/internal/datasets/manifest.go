@@ -179,8 +179,8 @@ type timedLine struct {
 // NAME.lab, the turns in NAME.rttm and the times in which they are scored in
 // NAME.uem in the same folder. A .txt file without JSON has one text per line,
 // as jiwer reads it; its recordings are named by line numbers and have no
-// audio. words removes what programs write beside the words of NAME.txt. Errors
-// wrap ErrManifest and name file and line.
+// audio. words removes times, speakers and other marks from the text of NAME.txt.
+// Errors wrap ErrManifest and name file and line.
 func Load(path string, words func(text string) string) ([]Item, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -19,7 +19,7 @@ type atom struct {
 // Unicode's line breaking algorithm (UAX #14).
 const (
 	// closing characters never begin a line: CL, CP, EX, IS, IN, PO, NS and CJ.
-	closing = "，。、；：？！）」』】》〉”’…—·,.;:?!)]}»" +
+	closing = "，。、；：？！）」』】》〉”’…—·,.;:?!)]}»%" +
 		"．］｝〕〗〙〛｠｣､｡･・‥〜‼⁇⁈⁉％‰℃℉°′″¢￠゛゜ゝゞヽヾ々〻ーｰ" +
 		"ぁぃぅぇぉっゃゅょゎゕゖァィゥェォッャュョヮヵヶㇰㇱㇲㇳㇴㇵㇶㇷㇸㇹㇺㇻㇼㇽㇾㇿｧｨｩｪｫｬｭｮｯ"
 	// opening characters never end a line: OP and PR.
@@ -27,16 +27,23 @@ const (
 )
 
 // atoms cuts a cue into atoms no wider than most columns. Each gets the times
-// of its words, or a share of the cue's time by its width.
+// of its words, or a share of the cue's time by its width. Punctuation between
+// spaces, as in French, stays with its word.
 func atoms(c Cue, most int) []atom {
 	var out []atom
 	var at []int // byte offset of each atom in the text
 	offset := 0
-	for i, word := range strings.Split(c.Text, " ") {
+	words := strings.Split(c.Text, " ")
+	for i, word := range words {
 		space := i > 0
 		for _, piece := range split(word, mayBreak) {
 			for _, part := range parts(piece, most) {
-				out, at = append(out, atom{text: part, width: columns(part), space: space}), append(at, offset)
+				w := columns(part)
+				if n := len(out) - 1; space && (only(word, closing) || only(words[i-1], opening)) && out[n].width+1+w <= most {
+					out[n].text, out[n].width = out[n].text+" "+part, out[n].width+1+w
+				} else {
+					out, at = append(out, atom{text: part, width: w, space: space}), append(at, offset)
+				}
 				offset += len(part)
 				space = false
 			}
@@ -47,6 +54,9 @@ func atoms(c Cue, most int) []atom {
 	setTimes(out, at, c)
 	return out
 }
+
+// only reports whether a word consists of the given characters.
+func only(word, characters string) bool { return strings.Trim(word, characters) == "" }
 
 // parts cuts a piece that is wider than a line at the least harmful places.
 // Scripts of Southeast Asia have no spaces between words, so there every part
@@ -91,7 +101,8 @@ func split(text string, between func(a, b rune) bool) []string {
 const zeroWidthSpace = '\u200b'
 
 // mayBreak reports whether a line may end between two characters of a word:
-// beside wide ones, unless one is punctuation that belongs to the other.
+// beside wide ones except Korean, which has spaces between words, unless one is
+// punctuation that belongs to the other.
 func mayBreak(a, b rune) bool {
 	switch {
 	case joined(a, b):
@@ -99,7 +110,8 @@ func mayBreak(a, b rune) bool {
 	case a == zeroWidthSpace:
 		return true
 	}
-	return (wide(a) || wide(b)) && !strings.ContainsRune(opening, a) && !strings.ContainsRune(closing, b)
+	open := func(r rune) bool { return wide(r) && !unicode.Is(unicode.Hangul, r) }
+	return (open(a) || open(b)) && !strings.ContainsRune(opening, a) && !strings.ContainsRune(closing, b)
 }
 
 // joined reports whether two characters form one sign that must not be split: a

@@ -231,18 +231,23 @@ func TestSharedCuesAreWrittenWithDashes(t *testing.T) {
 	assert.Equal(t, "WEBVTT\n\n00:00:02.000 --> 00:00:04.000\nHello. Hi.\n\n", bare.String())
 }
 
-// TestNoLineBeginsWithAClosingCharacter of UAX #14, for any start of the text.
+// TestNoLineBeginsWithAClosingCharacter of UAX #14, for any start of the text,
+// nor with punctuation that French separates by a space; and none ends inside a
+// word of Korean, which has spaces.
 func TestNoLineBeginsWithAClosingCharacter(t *testing.T) {
 	for _, text := range []string{
 		"それはきっとコンピューターのちょっとしたミスだったとおもいますけれどもデータセンターのエレベーターがスーパーコンピューターのサーバーをずっとまっていました",
 		"今日は百％・九十℃の人々が東京々の店で２．５］を買ったと言っていましたが本当に百％・九十℃なのか人々は］知らないと思います百％だと思いますよ",
+		"Dit -il : « ou » ? Et vous ; non ! « A » … 100 % « B » !", "안녕하세요 오늘은 날씨가 정말 좋네요 우리 같이 공원에 갈까요 아니면 집에서 그냥 책을 읽을까요",
 	} {
 		for shift := range 12 {
 			for width := 8; width <= 42; width++ {
 				for _, p := range layout([]Cue{{End: 6, Text: strings.Repeat("あ", shift) + text}}, Options{MaxColumns: width}, nameColumns) {
 					for _, line := range p.voices[0].lines {
 						first, _ := utf8.DecodeRuneInString(line)
-						assert.NotContains(t, "ー々・％℃．］。ゃゅょっャュョッァィゥェォ", string(first), "%d columns: %s", width, line)
+						last, _ := utf8.DecodeLastRuneInString(line)
+						assert.NotContains(t, "ー々・％℃．］。ゃゅょっャュョッァィゥェォ:»?;!…%", string(first), "%d columns: %s", width, line)
+						assert.NotContains(t, "«하늘씨네우같공갈아집그읽", string(last), "%d columns: %s", width, line)
 						assert.LessOrEqual(t, columns(line), width)
 					}
 				}

@@ -285,16 +285,30 @@ func onset(samples []float32) float64 {
 }
 
 // TestEncryptedTrackIsRefused checks purchased recordings, whose packets would be
-// decoded as noise: FairPlay and Audible name them so.
+// decoded as noise: FairPlay and Audible name them so, Common Encryption has boxes,
+// and for Matroska and Windows Media ffmpeg's description shows it.
 func TestEncryptedTrackIsRefused(t *testing.T) {
-	whole, err := os.ReadFile(ffmpegFile(t, "a.m4a", "-f", "lavfi", "-i", "sine=duration=1"))
+	tone := []string{"-f", "lavfi", "-i", "sine=duration=1"}
+	key := strings.Repeat("0f", 16)
+	paths := []string{ffmpegFile(t, "cenc.mp4", append(tone, "-encryption_scheme", "cenc-aes-ctr", "-encryption_key", key, "-encryption_kid", key)...)}
+	whole, err := os.ReadFile(ffmpegFile(t, "a.m4a", tone...))
 	require.NoError(t, err)
 	for _, tag := range []string{"drms", "aavd"} {
-		path := filepath.Join(t.TempDir(), "a.m4p")
+		path := filepath.Join(t.TempDir(), tag+".m4p")
 		require.NoError(t, os.WriteFile(path, bytes.Replace(whole, []byte("mp4a"), []byte(tag), 1), 0o600))
+		paths = append(paths, path)
+	}
+	for _, path := range paths {
 		_, err := Open(t.Context(), File(path), Options{})
-		require.ErrorIs(t, err, ErrUnsupported, tag)
+		require.ErrorIs(t, err, ErrUnsupported, path)
 		require.ErrorContains(t, err, "encrypted")
+	}
+	for _, text := range []string{"[info]   Stream #0:0: Audio: opus, 48000 Hz\n[info]       enc_key_id      : AAEC", "[warning] DRM protected stream detected, decoding will likely fail!"} {
+		r := &report{mapped: -1}
+		for line := range strings.Lines(text + "\n[info]   Stream #0:0 -> #0:0 (opus (native) -> pcm_f32le (native))") {
+			r.line(line)
+		}
+		require.ErrorContains(t, r.refusal(&input{}, Options{}, attempt{track: -1}), "encrypted", text)
 	}
 }
 

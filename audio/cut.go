@@ -94,6 +94,24 @@ func boxHeader(b []byte) (int64, bool) {
 	return int64(length), isChunkID(b[4:8]) && length < math.MaxInt64/2 && (length >= 8 || length == 0)
 }
 
+// sealedBoxes reports whether an MP4 file has an encrypted audio track (ISO
+// 14496-12, 8.12), which ffmpeg describes like a plain one.
+func sealedBoxes(f io.ReaderAt, size int64) bool {
+	const most = 32 << 20
+	var moov []byte
+	at := int64(0)
+	_, _ = walkChunks(f, size, 0, func(b []byte) (int64, bool) {
+		length, ok := boxHeader(b)
+		if string(b[4:8]) == "moov" && ok {
+			moov = make([]byte, max(0, min(length, size-at, most)))
+			_, _ = readAt(f, moov, at)
+		}
+		at += length
+		return length, ok
+	})
+	return bytes.Contains(moov, []byte("enca")) && bytes.Contains(moov, []byte("sinf\x00\x00\x00\x0cfrma"))
+}
+
 // cafHeader reads a chunk of a CAF file.
 func cafHeader(b []byte) (int64, bool) {
 	if len(b) < 12 || !isChunkID(b[:4]) {

@@ -64,6 +64,7 @@ type report struct {
 	problems  []string
 	faults    int
 	unable    bool // ffmpeg cannot write Matroska
+	sealed    bool // all tracks are encrypted
 	stamps    stamps
 	primer    float64  // seconds that an encoder put before the sound, which the file does not declare
 	corrupt   []int    // streams with damaged packets, the first hundred
@@ -87,7 +88,8 @@ var (
 	corruptLine    = regexp.MustCompile(`^Packet corrupt \(stream = (\d+)`)
 	correctionLine = regexp.MustCompile(`^Correcting start time by (\d+)`)
 	rateLine       = regexp.MustCompile(` samplerate:\d+ `)
-	sealedTag      = regexp.MustCompile(`\((drms|aavd) / `) // of FairPlay and Audible
+	sealedTag      = regexp.MustCompile(`\((drms|aavd) / `)  // of FairPlay and Audible
+	sealedKey      = regexp.MustCompile(`^ +enc_key_id +: `) // of Matroska, after the track's line
 	languageCode   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{1,34}$`)
 	logPrefix      = regexp.MustCompile(`^(?:\[[^\]]* @ 0x[0-9a-f]+\] )?\[(verbose|info|warning|error|fatal|panic)\] (.*)$`)
 )
@@ -122,6 +124,7 @@ func (r *report) line(text string) {
 	}
 	if level == "warning" {
 		r.estimated = r.estimated || strings.HasPrefix(text, "Estimating duration from bitrate")
+		r.sealed = r.sealed || strings.Contains(text, "DRM protected stream") // Windows Media
 		if m := corruptLine.FindStringSubmatch(text); m != nil && len(r.corrupt) < 100 {
 			stream, _ := strconv.Atoi(m[1])
 			r.corrupt = append(r.corrupt, stream) // counts if it is the decoded stream
@@ -193,6 +196,9 @@ func (r *report) describe(text string) {
 		r.duration = h*3600 + min*60 + sec
 		r.start, _ = strconv.ParseFloat(m[4], 64)
 		return
+	}
+	if n := len(r.kinds); n > 0 && r.kinds[n-1] == "audio" && sealedKey.MatchString(text) {
+		r.tracks[len(r.tracks)-1].sealed = true
 	}
 	m := streamLine.FindStringSubmatch(text)
 	if m == nil || len(r.kinds) >= 1000 {
@@ -336,7 +342,7 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 	name, c := in.name, in.container
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	rep := &report{mapped: -1, choice: o.Track}
+	rep := &report{mapped: -1, choice: o.Track, sealed: c.demuxer == "mov" && sealedBoxes(in.file, in.info.Size)}
 	ready := make(chan struct{}) // closed once the track is known
 	var once sync.Once
 	watch := func(text string) {
@@ -381,17 +387,18 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 	return rep, h, err
 }
 
-// refusal returns the error for a track that is not the wanted one, or for a
-// declared length over the limit.
+// refusal returns the error for an encrypted track, for one that is not the
+// wanted one, or for a declared length over the limit.
 func (r *report) refusal(in *input, o Options, a attempt) error {
+	t, ok := r.wanted()
+	if r.sealed || r.mapped >= 0 && ok && t.sealed {
+		return fault(ErrUnsupported, in.name, "its sound is encrypted (DRM), expected an unprotected recording")
+	}
 	if r.mapped >= 0 {
 		if r.choice > len(r.tracks) {
 			return fault(ErrNoAudio, in.name, "audio track %d is not there, expected one of: %s", r.choice, strings.Join(r.trackNames(), ", "))
 		}
-		switch t, ok := r.wanted(); {
-		case ok && t.sealed:
-			return fault(ErrUnsupported, in.name, "its sound is encrypted (DRM), expected an unprotected recording")
-		case ok && a.track < 0 && r.mapped != t.index:
+		if ok && a.track < 0 && r.mapped != t.index {
 			return errRemap
 		}
 	}

@@ -137,6 +137,8 @@ var textForms = []struct {
 	{"MicroDVD", regexp.MustCompile(`(?m)^\{\d+\}\{\d+\}`)},
 	{"Rich Text (RTF)", regexp.MustCompile(`^\{\\rtf`)},
 	{"lyrics (LRC)", regexp.MustCompile(`(?m)^\[\d+:\d\d[.:]\d+\]`)},
+	{"JSON", regexp.MustCompile(`^\s*[\[{]\s*["{]`)},
+	{"a TextGrid", regexp.MustCompile(`^File type = "ooTextFile"`)},
 }
 
 // readText returns the words of a text or of subtitles, with the cue of each.
@@ -157,6 +159,9 @@ func readText(path string) (script *subtitle.Script, words []string, cueOf []int
 		}
 	}
 	if !timed && ext != ".srt" && ext != ".vtt" {
+		if first := strings.TrimSpace(textfile.LineTimes.FindString(text)); !strings.HasPrefix(first, "WARNING") { // a transcript
+			text = textfile.LineTimes.ReplaceAllString(text, "")
+		}
 		return nil, align.Split(text), nil, nil
 	}
 	if script, err = subtitle.ParseScript([]byte(text)); err != nil {

@@ -46,6 +46,8 @@ func TestAlignReadsTexts(t *testing.T) {
 		{"little.txt", utf16("Grüße, 😀\r\nAnna", false), ""},
 		{"big.srt", utf16(cue, true), ""},
 		{"crlf.srt", "\ufeff" + cue, ""},
+		{"ours.txt", "0:00.4 – 0:10.2  SPEAKER_0  Grüße, 😀\n0:11.0 – 0:12.0  Anna\n0:12.0 – 0:13.0  sound  [Music]\n\nWARNING: cut\n", ""},
+		{"whisper.txt", "[00:00.000 --> 00:01.000]  Grüße, 😀\n[1:00:01.000 --> 1:00:02.000]  Anna\n", ""},
 		{"latin1.txt", "Gr\xfc\xdfe", "latin1.txt: expected a text in UTF-8"},
 		{"half.txt", utf16("Anna", false)[2:], "half.txt: expected a text in UTF-8"},
 		{"binary.txt", "\x00\x01\x02", "binary.txt: expected a text in UTF-8"},
@@ -105,6 +107,8 @@ func TestAlignNamesTextForms(t *testing.T) {
 		"MicroDVD":             "{0}{50}One.\n",
 		"Rich Text (RTF)":      "{\\rtf1\\ansi One.}",
 		"lyrics (LRC)":         "[ar:A]\n[00:12.50]One.\n",
+		"JSON":                 "{\n\"text\": \"One.\"}",
+		"a TextGrid":           "File type = \"ooTextFile\"\n",
 		"":                     "1\n00:00:01,000 --> 00:00:02,000\n[00:12.50] {0}{1} One.\n",
 		"\x00a text, no marks": "See [Script Info] and <tt>, from 0:00:00.000 on.\n",
 	} {

@@ -53,6 +53,15 @@ func TestOutputNames(t *testing.T) {
 	cmd := &transcribeCmd{Format: "srt", Output: "new", in: in}
 	require.NoError(t, cmd.checkOutput(in.files))
 	assert.Equal(t, "new/rec1.srt", cmd.outputPath(in.files[0]), "a folder's only recording")
+	require.NoError(t, os.Symlink("years", "linked"))
+	in, err = expandInputs([]string{"linked"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"linked/2024/rec1.opus", "linked/2025/rec1.opus"}, in.files, "a link that is named")
+	one := &transcribeCmd{Format: "srt", Output: "made/"}
+	require.NoError(t, one.checkOutput([]string{"a.mp3"}))
+	assert.Equal(t, "made/a.srt", one.outputPath("a.mp3"))
+	_, err = formatOf(auto, "a.ass", "text srt")
+	require.ErrorContains(t, err, "-o a.ass: ass is not written")
 	cmd.Output = "years/cover.jpg"
 	require.ErrorContains(t, cmd.checkOutput(in.files), "require a folder, and this is a file")
 	in, err = expandInputs([]string{"years"})

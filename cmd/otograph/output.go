@@ -114,6 +114,9 @@ func outputFile(path string) string {
 	return path
 }
 
+// otherDocuments are endings of documents that no format writes.
+var otherDocuments = strings.Fields("ass csv doc lrc ods odt pdf rtf sbv ssa stm sub ttml xls xlsx xml yaml")
+
 // formatOf returns the format that a flag selects or, for auto, the one of formats
 // that the ending of the output names, else the first. Both must not differ.
 func formatOf(flag, path, formats string) (string, error) {
@@ -121,6 +124,8 @@ func formatOf(flag, path, formats string) (string, error) {
 	switch named := slices.Contains(list, ending); {
 	case named && flag == auto:
 		return ending, nil
+	case flag == auto && slices.Contains(otherDocuments, ending):
+		return "", &usageError{fmt.Errorf("-o %s: %s is not written, expected --format or one of the endings %s", path, ending, formats)}
 	case flag == auto:
 		return list[0], nil
 	case named && flag != ending:

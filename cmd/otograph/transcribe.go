@@ -156,6 +156,11 @@ func (c *transcribeCmd) checkOutput(files []string) error {
 	if c.Output == "" {
 		return nil
 	}
+	if strings.HasSuffix(c.Output, "/") { // a folder, also for one recording
+		if err := os.MkdirAll(c.Output, 0o777); err != nil {
+			return err
+		}
+	}
 	var outputs []string
 	for _, f := range files {
 		outputs = append(outputs, c.outputPath(f))

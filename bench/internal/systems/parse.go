@@ -25,8 +25,6 @@ var errOutput = errors.New("not a transcript")
 
 var (
 	markedLine = regexp.MustCompile(`^\[(\d+:)?\d+:\d+[.,]\d+ --> (\d+:)?\d+:\d+[.,]\d+\]`)
-	// Times before lines of faster-whisper and Otograph, and Otograph's other lines.
-	lineTimes  = regexp.MustCompile(`(?m)^\s*(?:\[\d+\.\d+s? --?> \d+\.\d+s?\]|\d[\d:]*:\d+\.\d – +\d[\d:]*:\d+\.\d(?:  sound +\[.*|  (\S+(?: \S+)*)  )?|WARNING: .*)`)
 	unreadForm = regexp.MustCompile(`^(\[\d+:\d\d[.:]\d+\]|File type = "ooTextFile")`)
 	cueTimes   = regexp.MustCompile(`(?m)^\s*(\d+:)?\d+:\d+[.,]\d+\s*-->\s*(\d+:)?\d+:\d+[.,]\d+`)
 	voiceTag   = regexp.MustCompile(`^<v(?:\.\S*)?\s+([^>]+)>`)
@@ -85,7 +83,7 @@ func parseMarked(data []byte, recording string) (res *otograph.Result, marks Mar
 	if res := cmp.Or(readMarked(lines), readObjects(lines, recording)); res != nil {
 		return res, marks, nil
 	}
-	text = lineTimes.ReplaceAllString(text, "[$1]:")
+	text = textfile.LineTimes.ReplaceAllString(text, "[$1]:")
 	res = &otograph.Result{}
 	from := 0
 	for _, mark := range append(speakerMark.FindAllStringIndex(text, -1), []int{len(text)}) {

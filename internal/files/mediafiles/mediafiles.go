@@ -49,14 +49,15 @@ var TextEndings = []string{".txt", ".TXT", ".lab"}
 
 // Walk returns the recordings in a folder and its subfolders, ordered by name,
 // and the other files, including links that lead to no file. It follows links
-// to files, but not links to folders. Hidden files and folders are left out of
+// to files, but not links to folders except dir itself. Hidden files and folders are left out of
 // both.
 func Walk(dir string) (files, others []string, err error) {
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	root := dir + string(filepath.Separator) // follows a link
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		hidden := path != dir && strings.HasPrefix(d.Name(), ".")
+		hidden := path != root && strings.HasPrefix(d.Name(), ".")
 		switch {
 		case hidden && d.IsDir():
 			return fs.SkipDir

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -56,6 +57,11 @@ func ReadFrom(r io.Reader, most int64) (string, error) {
 	}
 	return strings.TrimPrefix(string(data), "\ufeff"), nil
 }
+
+// LineTimes matches the times before lines of transcripts by whisper.cpp,
+// faster-whisper and Otograph, with Otograph's speaker as its group, and
+// Otograph's other lines.
+var LineTimes = regexp.MustCompile(`(?m)^\s*(?:\[(?:\d+\.\d+s?|(?:\d+:)?\d+:\d+[.,]\d+) --?> (?:\d+\.\d+s?|(?:\d+:)?\d+:\d+[.,]\d+)\]|\d[\d:]*:\d+\.\d – +\d[\d:]*:\d+\.\d(?:  sound +\[.*|  (\S+(?: \S+)*)  )?|WARNING: .*)`)
 
 // CompressionRatio returns the length of a text divided by its length after
 // zlib, the Whisper paper's measure of repetition (Radford et al. 2022, section

@@ -35,9 +35,9 @@ type runner struct {
 	out  chan []byte // closed after the last message
 
 	queued atomic.Int64 // bytes in out
+	ended  atomic.Bool  // messages of the client no longer count
 
 	acting  sync.Mutex // for the fields that actions use
-	ended   bool       // actions no longer count
 	session Session    // nil before the first sound
 	events  chan struct{}
 	set     Settings
@@ -105,6 +105,7 @@ func (r *runner) wait(ctx context.Context) (why *EndError) {
 
 // end ends the session for a reason, unless another came first.
 func (r *runner) end(reason Reason, text string) {
+	r.ended.Store(true)
 	select {
 	case r.cause <- &EndError{reason, text}:
 	default:
@@ -184,7 +185,7 @@ func (r *runner) receive(reading, acting context.Context) {
 func (r *runner) act(ctx context.Context, text bool, data []byte) error {
 	r.acting.Lock()
 	defer r.acting.Unlock()
-	if r.ended {
+	if r.ended.Load() {
 		return nil
 	}
 	var actions []Action
@@ -291,7 +292,7 @@ func (r *runner) watch(ctx context.Context) {
 // finish ends the session's work, tells the client and closes the connection.
 func (r *runner) finish(why *EndError) End {
 	r.acting.Lock()
-	r.ended = true
+	r.ended.Store(true)
 	r.acting.Unlock()
 	end := End{Reason: why.Reason, Text: why.Text, Seconds: r.seconds}
 	if r.session != nil {

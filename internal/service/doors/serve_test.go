@@ -289,6 +289,21 @@ func TestFloodIsReadAtTheLimit(t *testing.T) {
 	})
 }
 
+// After the end of a session, what the client has already sent has no effect.
+func TestNothingCountsAfterTheEnd(t *testing.T) {
+	for _, end := range []string{"finish", "what"} {
+		p := &pipe{in: make(chan string, 3)}
+		for _, m := range []string{end, ".late", "commit"} {
+			p.in <- m
+		}
+		close(p.in)
+		r := &runner{conn: p, door: plain{}, limits: Limits{Rate: 10}, begun: time.Now(), cause: make(chan *EndError, 1), out: make(chan []byte, 1)}
+		r.receive(t.Context(), t.Context())
+		assert.Zero(t, r.seconds, end)
+		assert.Empty(t, r.out, end)
+	}
+}
+
 func TestShorten(t *testing.T) {
 	long := ""
 	for range 100 {

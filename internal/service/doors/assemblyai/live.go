@@ -98,7 +98,7 @@ func (l *Live) Receive(text bool, data []byte) (actions []doors.Action, replies 
 	}
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(data, &fields)
-	get := func(name string) string { return strings.Trim(string(fields[name]), `"`) }
+	get := func(name string) string { return strings.Trim(strings.TrimPrefix(string(fields[name]), "null"), `"`) }
 	switch kind := get("type"); kind {
 	case "KeepAlive":
 	case "ForceEndpoint":

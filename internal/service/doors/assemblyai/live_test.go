@@ -65,6 +65,9 @@ func TestReceive(t *testing.T) {
 	require.NoError(t, err)
 	set := actions[0].(doors.Configure)
 	assert.Equal(t, []any{"new", 0.9, "de"}, []any{set.Options.Hotwords[0], set.Silence, *set.Options.ASRLanguage})
+	actions, _, err = l.Receive(true, []byte(`{"type":"UpdateConfiguration","keyterms_prompt":null,"min_turn_silence":null,"language_code":null}`))
+	require.NoError(t, err)
+	assert.Equal(t, []doors.Action{set}, actions)
 	for text, want := range map[string]string{`{"type":"Speak"}`: `not "Speak"`, `nonsense`: `type: expected`, `{"type":"UpdateConfiguration","min_turn_silence":"soon"}`: "min_turn_silence: "} {
 		_, _, err := l.Receive(true, []byte(text))
 		assert.ErrorContains(t, err, want)

@@ -1,7 +1,7 @@
 package deepgram
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -71,8 +71,8 @@ func (f *Flux) Receive(text bool, data []byte) (actions []doors.Action, replies 
 	if !text && (len(data) > 0 || f.set.Format.Opus == "") {
 		return []doors.Action{doors.Audio(data)}, nil, nil
 	}
-	var c command
-	if _ = json.Unmarshal(data, &c); Closes(text, data) {
+	c, wrong := parse(data)
+	if Closes(text, data) {
 		c.Type = "CloseStream"
 	}
 	switch c.Type {
@@ -83,7 +83,7 @@ func (f *Flux) Receive(text bool, data []byte) (actions []doors.Action, replies 
 		actions = []doors.Action{doors.Finish{}}
 	case "Configure":
 		next := *f
-		if err := next.configure(c); err != nil {
+		if err := cmp.Or(wrong, next.configure(c)); err != nil {
 			return nil, f.message("ConfigureFailure", doors.Object{"code": "INVALID_CONFIGURATION", "description": err.Error()}), nil //nolint:nilerr // the client gets it, and the session continues
 		}
 		*f = next

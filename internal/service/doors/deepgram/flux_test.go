@@ -53,13 +53,14 @@ func TestFluxReceive(t *testing.T) {
 		"type": "ConfigureSuccess", "request_id": "id", "sequence_id": 1.0, "keyterms": []any{"new"}, "language_hints": []any{"en", "de"},
 		"thresholds": map[string]any{"eot_threshold": 0.9, "eager_eot_threshold": 0.4, "eot_timeout_ms": 5000.0},
 	}, doortest.Read(t, replies)[0])
-	for _, bad := range []string{`"thresholds":{"eot_threshold":2}`, `"thresholds":{"speed":1}`, `"keyterms":["` + strings.Repeat("x", 65) + `"]`} {
+	for _, bad := range []string{`"thresholds":{"eot_threshold":2}`, `"thresholds":{"speed":1}`, `"keyterms":["` + strings.Repeat("x", 65) + `"]`, `"keyterms":"new"`, `"language_hints":["en",1]`} {
 		actions, replies, err := f.Receive(true, []byte(`{"type":"Configure",`+bad+`}`))
 		require.NoError(t, err)
 		assert.Empty(t, actions)
 		assert.Equal(t, "ConfigureFailure", doortest.Read(t, replies)[0]["type"])
 	}
 	assert.InDelta(t, 0.9, f.thresholds["eot_threshold"], 1e-9, "a refused change has no effect")
+	assert.Equal(t, []string{"new"}, f.set.Options.Hotwords)
 	_, _, err = f.Receive(true, []byte(`{"type":"Finalize"}`))
 	assert.ErrorContains(t, err, `type: expected CloseStream, ForceEndTurn or Configure, not "Finalize"`)
 }

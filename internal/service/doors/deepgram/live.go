@@ -1,7 +1,9 @@
 package deepgram
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"time"
 
@@ -37,6 +39,14 @@ type command struct {
 	Keyterms   *[]string           `json:"keyterms"`
 	Hints      *[]string           `json:"language_hints"`
 	Thresholds map[string]*float64 `json:"thresholds"`
+}
+
+// parse reads a text message. err is for the client if that is a Configure.
+func parse(data []byte) (c command, err error) {
+	if json.Unmarshal(data, &c) != nil {
+		err = errors.New("keyterms and language_hints must be lists of texts, thresholds an object of numbers")
+	}
+	return c, err
 }
 
 // Live is the door of GET /listen.
@@ -91,9 +101,9 @@ func (l *Live) Receive(text bool, data []byte) (actions []doors.Action, replies 
 		return []doors.Action{doors.Audio(data)}, l.quiet(), nil
 	}
 	c := command{Type: "CloseStream"}
+	var wrong error
 	if text {
-		c.Type = ""
-		_ = json.Unmarshal(data, &c)
+		c, wrong = parse(data)
 	}
 	switch c.Type {
 	case "KeepAlive":
@@ -106,7 +116,8 @@ func (l *Live) Receive(text bool, data []byte) (actions []doors.Action, replies 
 		if c.Keyterms != nil {
 			set := l.set
 			set.Options.Hotwords = terms(*c.Keyterms)
-			if _, err := doors.Check(set.Options, names); err != nil {
+			_, err := doors.Check(set.Options, names)
+			if err = cmp.Or(wrong, err); err != nil {
 				reply["code"], reply["description"] = "CONFIGURE_KEYTERM_LIMIT_EXCEEDED", err.Error()
 				return nil, doors.Message("ConfigureFailure", reply), nil //nolint:nilerr // the client gets it, and the session continues
 			}

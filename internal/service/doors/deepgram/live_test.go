@@ -91,6 +91,9 @@ func TestLiveReceive(t *testing.T) {
 		`{"type":"Configure","keyterms":["` + strings.Repeat("x", 65) + `"]}`: {replies: []doortest.Message{{
 			"type": "ConfigureFailure", "request_id": "id", "code": "CONFIGURE_KEYTERM_LIMIT_EXCEEDED", "description": "keyterm: entry 0 has 65 characters, at most 64 are allowed",
 		}}},
+		`{"type":"Configure","keyterms":"new"}`: {replies: []doortest.Message{{
+			"type": "ConfigureFailure", "request_id": "id", "code": "CONFIGURE_KEYTERM_LIMIT_EXCEEDED", "description": "keyterms and language_hints must be lists of texts, thresholds an object of numbers",
+		}}},
 		`{"type":"Speak"}`: {replies: []doortest.Message{{"type": "Error", "variant": "SchemaError", "description": "expected KeepAlive, Finalize, CloseStream or Configure", "message": `{"type":"Speak"}`}}},
 		`nonsense`:         {replies: []doortest.Message{{"type": "Error", "variant": "SchemaError", "description": "expected KeepAlive, Finalize, CloseStream or Configure", "message": `nonsense`}}},
 	} {

@@ -508,6 +508,8 @@ func TestTranscriptionWithSpeakersAndLogprobs(t *testing.T) {
 		{"stream", []string{"stream", "true", "response_format", "srt"}},
 		{"chunking_strategy", []string{"chunking_strategy", "fixed"}},
 		{"chunking_strategy", []string{"chunking_strategy", "{"}},
+		{"chunking_strategy", []string{"chunking_strategy", "{} {}"}},
+		{"temperature", []string{"temperature", "0", "temperature", "warm"}},
 		{"chunking_strategy", []string{"chunking_strategy", `{"type": "client"}`}},
 		{"chunking_strategy.threshold", []string{"chunking_strategy[threshold]", "loud"}},
 		{"chunking_strategy", []string{"chunking_strategy[length]", "3"}},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"mime/multipart"
 	"net/http"
@@ -70,7 +71,7 @@ type Form struct {
 // errors are an *Error or a *jsonstream.ReadError.
 func ReadForm(mr *multipart.Reader, names Names, translate bool, file func(filename string, from io.Reader) error, reference func(from io.Reader) error) (*Form, error) {
 	f := &Form{names: names, format: formatJSON, Translate: translate}
-	r := formReading{form: f, file: file, reference: reference, entries: map[string]int{}}
+	r := formReading{form: f, file: file, reference: reference, entries: map[string]int{}, wrong: map[string]error{}}
 	for n := 0; ; n++ {
 		part, err := mr.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -85,6 +86,9 @@ func ReadForm(mr *multipart.Reader, names Names, translate bool, file func(filen
 		if err := r.take(part); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.refusal(); err != nil {
+		return nil, err
 	}
 	if r.file != nil {
 		return nil, badField("file", "is required")
@@ -101,10 +105,21 @@ type formReading struct {
 	file      func(filename string, from io.Reader) error // nil once a file has been read
 	reference func(from io.Reader) error
 	entries   map[string]int // of each list
+	// wrong holds the errors of fields whose last value so far is wrong.
+	wrong map[string]error
+}
+
+// refusal returns the error of a wrong field.
+func (r *formReading) refusal() error {
+	if names := slices.Sorted(maps.Keys(r.wrong)); len(names) > 0 {
+		return r.wrong[names[0]]
+	}
+	return nil
 }
 
 // take reads a part of the form. An empty field counts as missing; if a field
-// that is not a list occurs twice, the last one counts.
+// that is not a list occurs twice, the last one counts. A file is not read after
+// a wrong field.
 func (r *formReading) take(part *multipart.Part) error {
 	name := readName(part.FormName())
 	_, isList := listFields[name.name]
@@ -112,6 +127,9 @@ func (r *formReading) take(part *multipart.Part) error {
 	case name.name == "file":
 		if r.file == nil {
 			return badField("file", "is given twice")
+		}
+		if err := r.refusal(); err != nil {
+			return err
 		}
 		file := r.file
 		r.file = nil
@@ -138,10 +156,19 @@ func (r *formReading) take(part *multipart.Part) error {
 		}
 		return nil
 	}
+	set := name.name + "." + name.member
+	maps.DeleteFunc(r.wrong, func(other string, _ error) bool {
+		return other == set || name.member == "" && strings.HasPrefix(other, set)
+	})
 	if name.name == "chunking_strategy" {
-		return r.form.setChunking(name.member, strings.TrimSpace(text))
+		err = r.form.setChunking(name.member, strings.TrimSpace(text))
+	} else {
+		err = r.form.set(name.name, text)
 	}
-	return r.form.set(name.name, text)
+	if err != nil {
+		r.wrong[set] = err
+	}
+	return nil
 }
 
 // inOrder refuses a numbered entry of a list in a wrong position, because names
@@ -321,9 +348,7 @@ func (f *Form) setChunking(member, text string) error {
 		return nil
 	}
 	var members map[string]any
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	if err := dec.Decode(&members); err != nil {
+	if err := json.Unmarshal([]byte(text), &members); err != nil {
 		return badField(name, "is not a JSON object: %v", err)
 	}
 	for member, value := range members {

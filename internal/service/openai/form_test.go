@@ -234,15 +234,23 @@ func TestFormsInEveryNotation(t *testing.T) {
 // field occurs twice, the last one counts.
 func TestOldClientsForms(t *testing.T) {
 	form, _ := writing{name: "M\xfcnchen.opus", fields: [][2]string{
-		{"model", "gpt-4o-transcribe"},
+		{"model", "unknown"},
 		{"language", "de"},
+		{"temperature", "warm"},
+		{"stream", "maybe"},
+		{"audio_track", "first"},
+		{"chunking_strategy[threshold]", "loud"},
 		{"model", "whisper-1"},
 		{"language", "auto"},
+		{"temperature", "0.5"},
+		{"stream", "false"},
+		{"audio_track", "1"},
 		{"chunking_strategy", `{"type": "server_vad", "threshold": 0.9}`},
 		{"chunking_strategy", `{"type": "server_vad", "silence_duration_ms": 300}`},
 	}}.read(t)
 	assert.Equal(t, "München.opus", form.Filename)
 	assert.Equal(t, "whisper-1", form.model.id)
+	assert.InDelta(t, 0.5, *form.Options.ASRTemperature, 1e-9)
 	assert.Nil(t, form.Options.ASRLanguage)
 	assert.Nil(t, form.Options.VADThreshold)
 	assert.Equal(t, 300, *form.Options.VADMinSilenceMS)

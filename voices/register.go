@@ -146,7 +146,7 @@ func (v Voice) check() error {
 		return refuse("name: must be 1 to %d printable characters", maxName)
 	case speakerName.MatchString(v.Name):
 		return refuse("name: %q is reserved for speakers without a known voice", spec.Shorten(v.Name))
-	case strings.TrimSpace(v.Consent) == "" || !shortText(v.Consent, maxConsent):
+	case !shortText(v.Consent, maxConsent):
 		return refuse("consent: must be a note of 1 to %d printable characters: what the person agreed to, and when", maxConsent)
 	case !modelHash.MatchString(v.Model):
 		return refuse("model: must be the SHA-256 of the speaker model's file, 64 of the digits 0-9 and a-f, not %q", spec.Shorten(v.Model))
@@ -167,8 +167,8 @@ func refuse(format string, args ...any) error {
 
 // shortText reports whether a text has 1 to most characters, no controls.
 func shortText(text string, most int) bool {
-	n := utf8.RuneCountInString(text)
-	return n >= 1 && n <= most && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+	seen := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
+	return seen && utf8.RuneCountInString(text) <= most && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // Has reports whether the register has voices of a speaker model.

@@ -78,6 +78,7 @@ func TestRefusedVoices(t *testing.T) {
 	for want, change := range map[string]func(*Voice){
 		"name: must be 1 to 64 printable characters":                func(v *Voice) { v.Name = "A\x1b[31m" },
 		"name: must be 1 to 64 printable characters ":               func(v *Voice) { v.Name = strings.Repeat("ä", 65) },
+		" name: must be 1 to 64 printable characters":               func(v *Voice) { v.Name = "\u200b\u2060" },
 		`name: "Speaker_3" is reserved for`:                         func(v *Voice) { v.Name = "Speaker_3" },
 		"model: must be the SHA-256 of the speaker model's file":    func(v *Voice) { v.Model = "" },
 		`64 of the digits 0-9 and a-f, not "ABAB`:                   func(v *Voice) { v.Model = strings.Repeat("AB", 32) },

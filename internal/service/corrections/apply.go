@@ -244,12 +244,14 @@ func (e *editor) split(i, at, id int) error {
 }
 
 // insideWord reports whether a byte offset of a text is between two letters or
-// digits of a word.
+// digits of a word, or before a mark or in a sequence of emoji, which belong to
+// what is before them.
 func insideWord(text string, at int) bool {
-	in := func(r rune) bool { return (unicode.IsLetter(r) || unicode.IsNumber(r)) && !spec.Unspaced(r) }
+	in := func(r rune) bool { return unicode.In(r, unicode.L, unicode.N, unicode.M) && !spec.Unspaced(r) }
+	const joiner = '\u200d'
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	after, _ := utf8.DecodeRuneInString(text[at:])
-	return in(before) && in(after)
+	return in(before) && in(after) || before == joiner || after == joiner || unicode.Is(unicode.M, after) || after >= '🏻' && after <= '🏿'
 }
 
 // cutTimes returns the end of the left and the start of the right part of a

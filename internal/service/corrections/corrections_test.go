@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -147,10 +148,15 @@ func TestChangesThatDoNotFit(t *testing.T) {
 		{Op: corrections.Join},
 		{Op: corrections.Undo, Segment: new(1)},
 		{Op: corrections.Annotate, At: 1},
-		split(0, 0), assign(0, ""), assign(0, " x"),
+		split(0, 0), assign(0, ""), assign(0, " x"), assign(0, "\u200b"),
 		assign(0, strings.Repeat("x", 65)), texts("x", "y"), texts("01", "y"), texts("0", strings.Repeat("x", 10_001)),
 	} {
 		assert.ErrorIs(t, c.Check(), corrections.ErrChange, "%+v", c)
+	}
+	for _, text := range []string{"नमस्ते", "re\u0301sume", "ก็", "👩\u200d👧", "👍🏽"} { // one word or character
+		for at := 1; at < utf8.RuneCountInString(text); at++ {
+			assert.ErrorIs(t, corrections.Apply(call(), logOf(texts("0", text), split(0, at))), corrections.ErrChange, "%s at %d", text, at)
+		}
 	}
 	overlapping := call()
 	overlapping.Segments[1].Words[0].Start = 1.5

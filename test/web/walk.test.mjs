@@ -188,7 +188,7 @@ test('the interface in Chinese shows no English', async () => {
           e.closest('[lang=en], pre, .segment .text, .who, .chip, .timeline-names, script, style, option, [dir=auto]')
         )
           continue;
-        if (e.closest('td') && !e.closest('td:nth-child(2)')) continue; // dates and the ledger's own words
+        if (e.closest('td') && !e.closest('td:nth-child(2), td a')) continue; // dates and the operator's own words
         out.push(walk.currentNode.textContent);
       }
       for (const e of document.querySelectorAll('#app [aria-label], #app [title], #app [placeholder]'))

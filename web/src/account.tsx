@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { api, plainly, sells, type Account, type Pricing, type Transaction } from './api';
 import { CallbackTester } from './callbacktester';
 import { Keys } from './keys';
+import { chargeOf } from './reasons';
 import { money, t, when, type TextKey } from './texts';
 import { UsageSection } from './usage';
 import { Voices } from './voices';
@@ -180,7 +181,11 @@ function Transactions({ balance }: { balance?: number }) {
                   <td role="cell">{when(x.created_at)}</td>
                   <td role="cell">{t(x.type)}</td>
                   <td role="cell">
-                    {x.task_id ? <a href={`#/task/${x.task_id}`}>{x.description || x.task_id}</a> : x.description}
+                    {x.task_id ? (
+                      <a href={`#/task/${x.task_id}`}>{chargeOf(x.description) || x.task_id}</a>
+                    ) : (
+                      x.description
+                    )}
                   </td>
                   <td role="cell" class={`number ${x.amount.startsWith('-') ? 'minus' : 'plus'}`}>
                     {x.amount}

@@ -26,7 +26,7 @@ const (
 // pacedBody, and lets a response reach a client that is still sending.
 func (s *Server) guardBodies(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body == nil || r.Body == http.NoBody {
+		if r.Body == nil || r.ContentLength == 0 { // NoBody is of HTTP/1 alone
 			h.ServeHTTP(w, r)
 			return
 		}
@@ -43,17 +43,19 @@ func (s *Server) guardBodies(h http.Handler) http.Handler {
 		body.extend()
 		r.Body = body
 		small := r.ContentLength > 0 && r.ContentLength <= drainBytes && r.Header.Get("Expect") == ""
-		h.ServeHTTP(&earlyWriter{ResponseWriter: w, body: body, small: small}, r)
+		h.ServeHTTP(&earlyWriter{ResponseWriter: w, body: body, small: small, close: r.ProtoMajor == 1}, r)
 		body.discardRest()
 	})
 }
 
 // earlyWriter announces the connection's end in a response sent before the body
-// was read: its rest must never be taken for the next request.
+// was read: its rest must never be taken for the next request. In HTTP/2, it
+// cannot be, and the connection has other requests.
 type earlyWriter struct {
 	http.ResponseWriter
 	body  *pacedBody
 	small bool
+	close bool
 	begun bool
 }
 
@@ -64,7 +66,7 @@ func (w *earlyWriter) WriteHeader(status int) {
 		if w.small {
 			w.body.drain(time.Now().Add(drainTime), drainBytes, drainTime)
 		}
-		if !w.body.ended {
+		if w.close && !w.body.ended {
 			w.Header().Set("Connection", "close")
 		}
 	}

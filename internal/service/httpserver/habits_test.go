@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"mime/multipart"
 	"net/http"
+	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
 	"strings"
@@ -193,17 +194,25 @@ func overHTTP2(t *testing.T) *http.Client {
 // and without a body.
 func TestHTTP2WithoutTLS(t *testing.T) {
 	w := newWorld(t)
-	two := overHTTP2(t)
-	for method, body := range map[string]string{"GET": "", "POST": `{"audio_url":"https://a.example.com/a.wav"}`} {
-		req, err := http.NewRequest(method, w.url+"/v1/tasks", strings.NewReader(body))
+	two, connections := overHTTP2(t), 0
+	trace := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
+		if !c.Reused {
+			connections++
+		}
+	}})
+	for _, c := range []struct {
+		method, key, body string
+		status            int
+	}{{"GET", w.key, "", 200}, {"POST", w.key, `{"audio_url":"https://a.example.com/a.wav"}`, 201}, {"POST", "wrong", strings.Repeat(" ", 1<<20), 401}, {"GET", w.key, "", 200}} {
+		req, err := http.NewRequestWithContext(trace, c.method, w.url+"/v1/tasks", strings.NewReader(c.body))
 		require.NoError(t, err)
-		req.Header = with("X-API-Key", w.key, "Content-Type", "application/json")
+		req.Header = with("X-API-Key", c.key, "Content-Type", "application/json")
 		resp, err := two.Do(req)
 		require.NoError(t, err)
-		assert.Equal(t, 2, resp.ProtoMajor)
-		assert.Equal(t, map[string]int{"GET": 200, "POST": 201}[method], resp.StatusCode)
+		assert.Equal(t, []int{2, c.status}, []int{resp.ProtoMajor, resp.StatusCode})
 		require.NoError(t, resp.Body.Close())
 	}
+	assert.Equal(t, 1, connections, "no response ends the connection")
 }
 
 // TestPathsOfOpenAI: paths of OpenAI's interface that are not served get an

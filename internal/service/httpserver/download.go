@@ -68,14 +68,16 @@ func (s *Server) getAudio(w http.ResponseWriter, r *request, id string) error {
 	return nil
 }
 
-// contentWriter leaves out a refusal of http.ServeContent, whose text would not
-// be JSON.
+// contentWriter leaves out a refusal of a library, whose text would not be JSON.
 type contentWriter struct {
 	http.ResponseWriter
 	status int
 }
 
 func (w *contentWriter) refused() bool { return w.status >= http.StatusBadRequest }
+
+// Unwrap lets a library take the connection.
+func (w *contentWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *contentWriter) WriteHeader(status int) {

@@ -55,14 +55,18 @@ type liveSession struct {
 }
 
 // serveLive upgrades a request to a WebSocket and runs its session.
-func (s *Server) serveLive(w http.ResponseWriter, r *request, l liveSession) {
+func (s *Server) serveLive(w http.ResponseWriter, r *request, l liveSession) error {
 	accept := &websocket.AcceptOptions{OriginPatterns: s.cfg.Origins}
 	if l.protocol != "" {
 		accept.Subprotocols = []string{l.protocol}
 	}
-	conn, err := websocket.Accept(w, r.Request, accept)
+	answer := &contentWriter{ResponseWriter: w}
+	conn, err := websocket.Accept(answer, r.Request, accept)
+	if answer.status == http.StatusForbidden {
+		return forbidden("pages of this origin may not connect; the operator can allow it with --allow-origin")
+	}
 	if err != nil {
-		return // it has responded
+		return &apiError{Status: answer.status, Code: codeInvalidRequest, Message: err.Error()}
 	}
 	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(l.message)
@@ -88,6 +92,7 @@ func (s *Server) serveLive(w http.ResponseWriter, r *request, l liveSession) {
 	}
 	e := doors.Serve(ctx, sound, l.door, l.settings, open, doors.Limits{Longest: s.cfg.LongestLive})
 	s.log.Info("live connection ends", "request", r.id, "account", r.who.Account, "close_code", e.Reason.Code(), "audio_seconds", e.Seconds)
+	return nil
 }
 
 // folder returns the folder of the base path, in which other vendors'
@@ -116,8 +121,7 @@ func live[D doors.Door](s *Server, open func(values url.Values, id string) (D, d
 			if err != nil {
 				return invalidBecause(err, "%v", err)
 			}
-			s.serveLive(w, r, liveSession{door, set, func() sessions.Order { return sessions.Order{ID: id} }, protocol, maxLiveMessage})
-			return nil
+			return s.serveLive(w, r, liveSession{door, set, func() sessions.Order { return sessions.Order{ID: id} }, protocol, maxLiveMessage})
 		})(w, r)
 	}
 }

@@ -65,8 +65,7 @@ func (s *Server) startRealtime(w http.ResponseWriter, r *request, session json.R
 		t := door.Terms()
 		return sessions.Order{ID: id, Store: t.Store, CallbackURL: t.CallbackURL, CallbackSecret: t.CallbackSecret}
 	}
-	s.serveLive(w, r, liveSession{door, door.Settings(), order, "realtime", realtime.MaxMessage})
-	return nil
+	return s.serveLive(w, r, liveSession{door, door.Settings(), order, "realtime", realtime.MaxMessage})
 }
 
 // realtimeRefusal returns the response to the terms of a session.

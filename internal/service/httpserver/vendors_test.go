@@ -86,6 +86,7 @@ func TestLiveInterfacesOfVendors(t *testing.T) {
 		{"/v3/ws?sample_rate=1", "sample_rate: must be a number", with("Authorization", w.key), 400},
 		{"/v1/listen?encoding=linear16", "INVALID_AUTH", with("Authorization", w.key), 401},
 		{"/v3/ws?sample_rate=16000", "credentials", with("Authorization", w.key[:40]), 401},
+		{"/v1/listen?encoding=linear16", `"err_msg":"pages of this origin may not connect;`, with("Authorization", "Token "+w.key, "Origin", "https://other.example"), 403},
 	} {
 		_, resp := dial(c.path, c.header)
 		require.NotNil(t, resp, c.path)

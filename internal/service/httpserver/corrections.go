@@ -39,6 +39,10 @@ func (s *Server) getCorrections(w http.ResponseWriter, r *request, id string) er
 		Corrections []correctionRecord `json:"corrections"`
 	}{corrections.Version(log), records(log, correctionRecordOf)}
 	setVersion(w, out.Version)
+	if namesVersion(r.Header.Get("If-None-Match"), out.Version) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
 	return writeJSON(w, http.StatusOK, out)
 }
 
@@ -62,8 +66,7 @@ func (s *Server) createCorrection(w http.ResponseWriter, r *request, id string) 
 	if version == nil {
 		return invalid("version: is required: the version that the correction is based on, see GET /tasks/:id/corrections")
 	}
-	match := strings.TrimPrefix(r.Header.Get("If-Match"), "W/") // as it is behind a proxy that compresses
-	if match != "" && match != "*" && match != versionTag(*version) {
+	if match := r.Header.Get("If-Match"); match != "" && !namesVersion(match, *version) {
 		return &apiError{Status: http.StatusPreconditionFailed, Code: codeConflict, Message: "If-Match: must be version in quotes, " + versionTag(*version)}
 	}
 	author, err := s.author(r.Context(), r.who)
@@ -103,5 +106,14 @@ func (s *Server) author(ctx context.Context, who principal) (string, error) {
 
 // setVersion sets the ETag of the corrections.
 func setVersion(w http.ResponseWriter, version int64) { w.Header().Set("ETag", versionTag(version)) }
+
+// namesVersion reports whether the value of If-Match or If-None-Match names a version.
+// A tag is weak behind a proxy that compresses.
+func namesVersion(tags string, version int64) bool {
+	return slices.ContainsFunc(strings.Split(tags, ","), func(tag string) bool {
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+		return tag == "*" || tag == versionTag(version)
+	})
+}
 
 func versionTag(version int64) string { return strconv.Quote(strconv.FormatInt(version, 10)) }

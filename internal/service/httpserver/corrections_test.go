@@ -37,7 +37,12 @@ func TestCorrections(t *testing.T) {
 	assert.Equal(t, `"3"`, a.header.Get("ETag"))
 	assert.Contains(t, string(a.body), "version 3 is current, not 1")
 	s.refusedWith(s.do("POST", path, `{"version":3,"op":"undo"}`, with("If-Match", `"2"`)), 412, codeConflict)
-	assert.Equal(t, 409, s.do("POST", path, `{"version":1,"op":"undo"}`, with("If-Match", `W/"1"`)).status)
+	assert.Equal(t, 409, s.do("POST", path, `{"version":1,"op":"undo"}`, with("If-Match", `"7", W/"1"`)).status)
+	for tags, status := range map[string]int{`"3"`: 304, `"2", W/"3"`: 304, "*": 304, `"2"`: 200, "3": 200} {
+		a := s.do("GET", path, nil, with("If-None-Match", tags))
+		assert.Equal(t, status, a.status, tags)
+		assert.Equal(t, `"3"`, a.header.Get("ETag"))
+	}
 
 	for _, format := range []string{"srt", "vtt", "tsv", "md", "textgrid", "eaf", "labels"} {
 		text := func(query string) string {

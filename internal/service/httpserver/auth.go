@@ -36,15 +36,10 @@ func (s *Server) private(h handler) handler { return s.privately(s.takeToken, h)
 // privately is private with another way to take the token.
 func (s *Server) privately(take func(ctx context.Context, account string) error, h handler) handler {
 	return func(w http.ResponseWriter, r *request) error {
-		who, err := s.authenticate(r.Request)
-		if err != nil {
+		if err := s.identify(r, take); err != nil {
 			return err
 		}
-		r.who = who
-		if err := take(r.Context(), who.Account); err != nil {
-			return err
-		}
-		if who.ReadOnly && r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if r.who.ReadOnly && r.Method != http.MethodGet && r.Method != http.MethodHead {
 			return forbidden("this API key is read-only")
 		}
 		if err := s.checkQuery(r); err != nil {
@@ -59,14 +54,7 @@ func (s *Server) privately(take func(ctx context.Context, account string) error,
 // applies to every request.
 func (s *Server) open(h handler) handler {
 	return func(w http.ResponseWriter, r *request) error {
-		who, err := s.authenticate(r.Request)
-		if err == nil {
-			r.who = who
-			err = s.takeToken(r.Context(), who.Account)
-		} else if errors.Is(err, accounts.ErrUnauthorized) || errors.Is(err, accounts.ErrSuspended) {
-			err = nil
-		}
-		if err != nil {
+		if err := s.identify(r, s.takeToken); err != nil && !errors.Is(err, accounts.ErrUnauthorized) && !errors.Is(err, accounts.ErrSuspended) {
 			return err
 		}
 		if err := s.checkQuery(r); err != nil {
@@ -74,6 +62,16 @@ func (s *Server) open(h handler) handler {
 		}
 		return h(w, r)
 	}
+}
+
+// identify sets the owner of a request's credentials and takes a token.
+func (s *Server) identify(r *request, take func(ctx context.Context, account string) error) error {
+	who, err := s.authenticate(r.Request)
+	if err != nil {
+		return err
+	}
+	r.who = who
+	return take(r.Context(), who.Account)
 }
 
 // checkQuery refuses query parameters that are given twice, or that an endpoint

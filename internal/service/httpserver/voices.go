@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -104,20 +105,9 @@ func (v *voiceSubmission) fields() jsonstream.Fields {
 	}
 }
 
-func readVectors(raw []byte) ([][]float32, error) {
-	wrong := invalid("vectors: must be a list of lists of finite numbers")
-	var lists [][]*float32
-	if err := json.Unmarshal(raw, &lists); err != nil || lists == nil {
-		return nil, wrong
-	}
-	vectors := make([][]float32, len(lists))
-	for i, list := range lists {
-		for _, x := range list {
-			if x == nil {
-				return nil, wrong
-			}
-			vectors[i] = append(vectors[i], *x)
-		}
+func readVectors(raw []byte) (vectors [][]float32, err error) {
+	if json.Unmarshal(raw, &vectors) != nil || bytes.Contains(raw, []byte("null")) { // which Unmarshal skips
+		return nil, invalid("vectors: must be a list of lists of finite numbers")
 	}
 	return vectors, nil
 }

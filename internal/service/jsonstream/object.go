@@ -264,18 +264,10 @@ func CheckText(name, s string, max int) error {
 // Bool reads true or false.
 func (v *Value) Bool(dst *bool) error {
 	raw, err := v.Raw()
-	if err != nil {
-		return err
+	if err == nil && (v.kind == 'n' || json.Unmarshal(raw, dst) != nil) {
+		err = invalid("%s: must be true or false, not %s", v.name, spec.Shorten(string(raw)))
 	}
-	switch string(raw) {
-	case "true":
-		*dst = true
-	case "false":
-		*dst = false
-	default:
-		return invalid("%s: must be true or false, not %s", v.name, spec.Shorten(string(raw)))
-	}
-	return nil
+	return err
 }
 
 // Texts reads an array of at most maxItems strings; it stops at a longer one.

@@ -53,18 +53,9 @@ func (f *Form) Answer(result spec.Result) (mediaType string, body []byte, err er
 
 // wholeText returns the transcript without times.
 func wholeText(result spec.Result) string {
-	texts := make([]string, 0, len(result.Segments))
-	for _, seg := range result.Segments {
-		texts = append(texts, strings.TrimSpace(seg.Text))
-	}
-	return joinTexts(texts)
-}
-
-// joinTexts joins sentences, with a space if the script uses spaces.
-func joinTexts(texts []string) string {
 	var b strings.Builder
-	for _, t := range texts {
-		b.WriteString(spec.Separated(b.String(), t))
+	for _, seg := range result.Segments {
+		b.WriteString(spec.Separated(b.String(), strings.TrimSpace(seg.Text)))
 	}
 	return b.String()
 }
@@ -147,12 +138,7 @@ func verboseSegmentOf(seg spec.Segment) verboseSegment {
 		return v
 	}
 	v.Seek, v.AvgLogProb, v.Tokens = int(math.Round(m.Seek*100)), m.AvgLogProb, append(v.Tokens, m.Tokens...)
-	if m.Temperature != nil {
-		v.Temperature = *m.Temperature
-	}
-	if m.NoSpeechProb != nil {
-		v.NoSpeechProb = *m.NoSpeechProb
-	}
+	v.Temperature, v.NoSpeechProb = *cmp.Or(m.Temperature, new(0.0)), *cmp.Or(m.NoSpeechProb, new(0.0))
 	return v
 }
 

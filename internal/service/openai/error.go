@@ -95,14 +95,11 @@ type ErrorBody struct {
 // NewErrorBody returns the response to a request that failed with a status and
 // the service's code. replaced is shown instead of the usual code, unless "".
 func NewErrorBody(status int, code, replaced, param, message string) ErrorBody {
-	out := errorObject{Message: message, Type: errorTypes[status]}
-	switch {
-	case out.Type != "":
-	case status >= http.StatusInternalServerError:
-		out.Type = "server_error"
-	default:
-		out.Type = "invalid_request_error"
+	kind := "invalid_request_error"
+	if status >= http.StatusInternalServerError {
+		kind = "server_error"
 	}
+	out := errorObject{Message: message, Type: cmp.Or(errorTypes[status], kind)}
 	if param != "" {
 		out.Param = &param
 	}

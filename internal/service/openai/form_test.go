@@ -22,14 +22,18 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-func TestJoinTexts(t *testing.T) {
+func TestWholeText(t *testing.T) {
 	for _, tt := range []struct {
 		in   []string
 		want string
 	}{
 		{nil, ""}, {[]string{"a", "", "b"}, "a b"}, {[]string{"你好。", "再见。"}, "你好。再见。"}, {[]string{"你好", "Bob"}, "你好 Bob"}, {[]string{"안녕", "하세요"}, "안녕 하세요"},
 	} {
-		assert.Equal(t, tt.want, joinTexts(tt.in))
+		var result spec.Result
+		for _, text := range tt.in {
+			result.Segments = append(result.Segments, spec.Segment{Text: text})
+		}
+		assert.Equal(t, tt.want, wholeText(result))
 	}
 }
 

@@ -88,8 +88,8 @@ func (c Change) Check() error {
 		return c.checkEntries()
 	case c.Op != Undo && c.Segment == nil:
 		return refuse("segment: is required: the id of a segment")
-	case c.Op == Assign && (blank(c.Speaker) || strings.TrimSpace(c.Speaker) != c.Speaker || utf8.RuneCountInString(c.Speaker) > maxSpeaker):
-		return refuse("speaker: expected 1 to %d characters without spaces around them", maxSpeaker)
+	case c.Op == Assign && (unfit(c.Speaker) || strings.TrimSpace(c.Speaker) != c.Speaker || utf8.RuneCountInString(c.Speaker) > maxSpeaker):
+		return refuse("speaker: expected 1 to %d printable characters without spaces around them", maxSpeaker)
 	case c.Op == Split && c.At <= 0:
 		return refuse("at: expected the number of characters before the cut, found %d", c.At)
 	}
@@ -101,8 +101,8 @@ func (c Change) checkEntries() error {
 		if key == "" || utf8.RuneCountInString(key) > maxSpeaker {
 			return refuse("speakers: the name %q has no place in a result", spec.Shorten(key))
 		}
-		if value != nil && (blank(*value) || utf8.RuneCountInString(*value) > maxName) {
-			return refuse("speakers.%s: 1 to %d characters, or null", spec.Shorten(key), maxName)
+		if value != nil && (unfit(*value) || utf8.RuneCountInString(*value) > maxName) {
+			return refuse("speakers.%s: 1 to %d printable characters, or null", spec.Shorten(key), maxName)
 		}
 	}
 	for key, value := range c.Texts {
@@ -116,9 +116,10 @@ func (c Change) checkEntries() error {
 	return nil
 }
 
-// blank reports whether a text has nothing that can be seen.
-func blank(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
+// unfit reports whether a name has controls, or nothing that can be seen.
+func unfit(name string) bool {
+	seen := strings.ContainsFunc(name, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
+	return !seen || strings.ContainsFunc(name, unicode.IsControl)
 }
 
 func refuse(format string, args ...any) error {

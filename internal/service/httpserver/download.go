@@ -104,7 +104,8 @@ func audioType(name string) string {
 	return "application/octet-stream"
 }
 
-// attachment returns the Content-Disposition of a download.
+// attachment returns the Content-Disposition of a download; some clients take
+// its name for a path.
 func attachment(name string) string {
-	return cmp.Or(mime.FormatMediaType("attachment", map[string]string{"filename": name}), "attachment")
+	return mime.FormatMediaType("attachment", map[string]string{"filename": safeName(name)})
 }

@@ -240,11 +240,11 @@ func (x *export) addTask(ctx context.Context, t tasks.Task) {
 	}
 }
 
-// safeName returns a file name without a path or characters that Windows
-// refuses.
+// safeName returns a file name without a path, characters that Windows refuses,
+// or marks of direction that show another ending.
 func safeName(name string) string {
 	name = strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) || strings.ContainsRune(`/\:*?"<>|`, c) {
+		if unicode.In(c, unicode.Cc, unicode.Bidi_Control) || strings.ContainsRune(`/\:*?"<>|`, c) {
 			return '_'
 		}
 		return c
@@ -264,7 +264,7 @@ func (s *Server) getExport(w http.ResponseWriter, r *request) error {
 	}
 	w.Header().Set("Content-Type", "application/zip")
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Content-Disposition", attachment("otograph-"+safeName(a.Name)+".zip"))
+	w.Header().Set("Content-Disposition", attachment("otograph-"+a.Name+".zip"))
 	if r.Method == http.MethodHead {
 		w.WriteHeader(http.StatusOK)
 		return nil

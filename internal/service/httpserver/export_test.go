@@ -334,17 +334,18 @@ func TestExportUsesLittleMemory(t *testing.T) {
 }
 
 // TestSafeName: whatever a recording was called, its entry is a file in the
-// task's folder.
+// task's folder, and its download a file in the client's.
 func TestSafeName(t *testing.T) {
 	for name, want := range map[string]string{
 		"talk.wav": "talk.wav", "Gespräch 1.opus": "Gespräch 1.opus", "../../etc/passwd": ".._.._etc_passwd", `C:\a.wav`: "C__a.wav",
-		"..": "recording", "": "recording", ". .": "recording", "a\x00\n.wav": "a__.wav", "a.wav. ": "a.wav", "a\xff.wav": "a\uFFFD.wav",
+		"..": "recording", "": "recording", ". .": "recording", "a\x00\n.wav": "a__.wav", "a.wav. ": "a.wav", "a\xff.wav": "a\uFFFD.wav", "a\u202egnp.wav": "a_gnp.wav",
 		strings.Repeat("ü", 300) + ".wav": strings.Repeat("ü", 98) + ".wav",
 	} {
 		got := safeName(name)
 		assert.Equal(t, want, got)
 		assert.LessOrEqual(t, len(got), 200)
 		assert.Equal(t, got, path.Base("/x/"+got))
+		assert.Equal(t, attachment(want), attachment(name))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/queue"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/spec"
@@ -101,7 +102,8 @@ func newSecret() string {
 // SetHook sets the URL, events and budget of an account's hook, also for its
 // waiting messages. It creates the hook if there is none: only then does it
 // return the secret. A changed budget counts from the beginning of the month,
-// and its warnings are sent anew. The error wraps ErrHook if it can't be set.
+// and its warnings are sent anew. The error wraps ErrHook if it can't be set, or
+// accounts.ErrSuspended.
 func (o *Outbox) SetHook(ctx context.Context, account string, h Hook) (secret string, err error) {
 	if err := h.Check(); err != nil {
 		return "", err
@@ -111,6 +113,9 @@ func (o *Outbox) SetHook(ctx context.Context, account string, h Hook) (secret st
 			return err
 		}
 		fresh, now := newSecret(), o.now()
+		if err := accounts.Permitted(ctx, tx, now, account, ""); err != nil { // it may be deleted, which removes its hook once
+			return err
+		}
 		err := tx.QueryRowContext(ctx, `INSERT INTO hooks (account_id, url, events, secret, budget, timezone, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
 			ON CONFLICT (account_id) DO UPDATE SET url = excluded.url, events = excluded.events, budget = excluded.budget, timezone = excluded.timezone,
 			updated_at = excluded.updated_at,

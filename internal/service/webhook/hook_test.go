@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph/billing"
+	"github.com/otograph/otograph/internal/service/accounts"
 	"github.com/otograph/otograph/internal/service/tasks"
 	"github.com/otograph/otograph/internal/service/webhook"
 	"github.com/otograph/otograph/internal/system/db"
@@ -175,6 +176,9 @@ func TestHookIsChecked(t *testing.T) {
 		require.ErrorIs(t, err, webhook.ErrHook)
 		assert.True(t, strings.HasPrefix(err.Error(), field), "%s", err)
 	}
+	require.NoError(t, f.Accounts.Suspend(t.Context(), f.Account))
+	_, err := f.Outbox().SetHook(t.Context(), f.Account, webhook.Hook{URL: hookURL})
+	require.ErrorIs(t, err, accounts.ErrSuspended, "it may be deleted meanwhile")
 }
 
 // TestHookThatFails: a hook's message is retried and abandoned like a callback.

@@ -133,10 +133,8 @@ func (s *Server) asked(r *request, t *terms) (tasks.Request, error) {
 }
 
 func (s *Server) createTask(w http.ResponseWriter, r *request) error {
-	var (
-		audio *blob.Writer
-		sub   *submission
-	)
+	var audio *blob.Writer
+	var sub *submission
 	defer func() {
 		if audio != nil {
 			audio.Abort()

@@ -152,13 +152,8 @@ const maxDataHead = 1 << 10
 // Read implements io.Reader. It fills p, because the decoder returns few bytes at
 // a time. For content that is not Base64 it returns an *Error.
 func (b *base64Reader) Read(p []byte) (n int, err error) {
-	for n < len(p) && err == nil {
-		var more int
-		more, err = b.decoded.Read(p[n:])
-		n += more
-	}
-	if n > 0 {
-		return n, nil // the decoder returns the error again
+	if n, err = io.ReadFull(b.decoded, p); n > 0 {
+		return n, nil // the decoder returns an error again
 	}
 	switch {
 	case b.text.failed != nil: // the text may end within a group of four characters

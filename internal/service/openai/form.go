@@ -160,12 +160,7 @@ func (r *formReading) take(part *multipart.Part) error {
 	maps.DeleteFunc(r.wrong, func(other string, _ error) bool {
 		return other == set || name.member == "" && strings.HasPrefix(other, set)
 	})
-	if name.name == "chunking_strategy" {
-		err = r.form.setChunking(name.member, strings.TrimSpace(text))
-	} else {
-		err = r.form.set(name.name, text)
-	}
-	if err != nil {
+	if err := r.form.set(name, text); err != nil {
 		r.wrong[set] = err
 	}
 	return nil
@@ -251,9 +246,11 @@ func readField(part *multipart.Part, name string) (string, error) {
 
 // set reads a field that is not a list. Unknown fields are ignored, because
 // clients send fields that this service does not need ("user").
-func (f *Form) set(name, text string) (err error) {
+func (f *Form) set(name field, text string) (err error) {
 	word := strings.TrimSpace(text)
-	switch name {
+	switch name.name {
+	case "chunking_strategy":
+		return f.setChunking(name.member, word)
 	case "model":
 		f.model, err = f.names.find(word)
 		return err
@@ -271,7 +268,7 @@ func (f *Form) set(name, text string) (err error) {
 		}
 		f.Options.InitialPrompt = &text
 	case "temperature":
-		t, err := number(name, text, "a number from 0 to 1")
+		t, err := number(name.name, text, "a number from 0 to 1")
 		if err != nil {
 			return err
 		}
@@ -279,13 +276,13 @@ func (f *Form) set(name, text string) (err error) {
 	case "audio_track":
 		track, err := strconv.Atoi(word)
 		if err != nil {
-			return badField(name, "must be an integer, not %q", spec.Shorten(text))
+			return badField(name.name, "must be an integer, not %q", spec.Shorten(text))
 		}
 		f.Options.AudioTrack = &track
 	case "stream":
-		return setBool(&f.Stream, name, word)
+		return setBool(&f.Stream, name.name, word)
 	case "cancel_on_disconnect":
-		return setBool(&f.CancelOnDisconnect, name, word)
+		return setBool(&f.CancelOnDisconnect, name.name, word)
 	}
 	return nil
 }

@@ -37,10 +37,7 @@ type accountCreateCmd struct {
 func (c *accountCreateCmd) Run(ctx context.Context) error {
 	return c.change(ctx, "account create", c.Name, "", func(s *stores) error {
 		a, err := s.Accounts.Create(ctx, c.Name)
-		if err == nil {
-			say("%s\n", a.ID)
-		}
-		return about("account", c.Name, err)
+		return about("account", c.Name, sayUnless(err, "%s\n", a.ID))
 	})
 }
 
@@ -151,16 +148,10 @@ func (c *accountCreditCmd) Run(ctx context.Context) error {
 	return c.changeAccount(ctx, "account "+action, c.Name, c.Amount+detail, func(s *stores, a accounts.Account) error {
 		if c.Expires != "" {
 			p, err := s.Billing.AddPack(ctx, a.ID, billing.Pack{Value: amount, Concurrency: c.Concurrency, ExpiresAt: expires})
-			if err == nil {
-				say("pack %s of %s until %s\n", p.ID, p.Value, p.ExpiresAt.Format(time.RFC3339))
-			}
-			return err
+			return sayUnless(err, "pack %s of %s until %s\n", p.ID, p.Value, p.ExpiresAt.Format(time.RFC3339))
 		}
 		t, err := post(s.Billing, ctx, a.ID, amount, note)
-		if err == nil {
-			say("balance %s\n", t.BalanceAfter)
-		}
-		return err
+		return sayUnless(err, "balance %s\n", t.BalanceAfter)
 	})
 }
 
@@ -226,10 +217,7 @@ func (c *accountSuspendCmd) Run(ctx context.Context) error {
 	if c.Delete {
 		return c.changeAccount(ctx, "account delete", c.Name, "", func(s *stores, a accounts.Account) error {
 			receipt, err := s.Erasure.Account(ctx, a)
-			if err == nil {
-				say("%s\n", receipt)
-			}
-			return err
+			return sayUnless(err, "%s\n", receipt)
 		})
 	}
 	action, change := "account suspend", (*accounts.Store).Suspend
@@ -285,10 +273,7 @@ func (c *keyCreateCmd) Run(ctx context.Context) error {
 	}
 	return c.changeAccount(ctx, "key create", c.Account, detail+", key "+options.ID, func(s *stores, a accounts.Account) error {
 		key, _, err := s.Accounts.CreateKey(ctx, a.ID, options)
-		if err == nil {
-			say("%s\n", key)
-		}
-		return err
+		return sayUnless(err, "%s\n", key)
 	})
 }
 
@@ -363,10 +348,7 @@ func (c *userCreateCmd) Run(ctx context.Context) error {
 	}
 	return c.changeAccount(ctx, "user create", c.Account, c.Username, func(s *stores, a accounts.Account) error {
 		u, err := s.Accounts.CreateUser(ctx, a.ID, c.Username, password)
-		if err == nil {
-			say("%s\n", u.ID)
-		}
-		return about("user", c.Username, err)
+		return about("user", c.Username, sayUnless(err, "%s\n", u.ID))
 	})
 }
 
@@ -398,11 +380,8 @@ func (c *userLogoutCmd) Run(ctx context.Context) error {
 	}
 	if c.All {
 		return c.change(ctx, "secret rotate", "", "", func(s *stores) error {
-			if err := s.Accounts.RotateSigningKey(ctx); err != nil {
-				return err
-			}
-			say("The token key has been replaced. Running servers reject old tokens within %s.\n", service.KeyInterval)
-			return nil
+			err := s.Accounts.RotateSigningKey(ctx)
+			return sayUnless(err, "The token key has been replaced. Running servers reject old tokens within %s.\n", service.KeyInterval)
 		})
 	}
 	return c.change(ctx, "user logout", c.Username, "", func(s *stores) error {

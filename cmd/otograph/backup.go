@@ -340,18 +340,10 @@ func report(ctx context.Context, s *stores) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.DB.Read().QueryContext(ctx, "SELECT phase, COALESCE(audio_blob, ''), COALESCE(audio_url, ''), COALESCE(result_blob, '') FROM tasks")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var tasks, open, silent, empty int
-	for rows.Next() {
+	var open, silent, empty int
+	tasks, err := db.Select(ctx, s.DB.Read(), func(row db.Row, _ *struct{}) error {
 		var phase, audio, url, result string
-		if err := rows.Scan(&phase, &audio, &url, &result); err != nil {
-			return err
-		}
-		tasks++
+		err := row.Scan(&phase, &audio, &url, &result)
 		if phase != "final" {
 			open++
 			if url == "" && !there[audio] {
@@ -361,11 +353,12 @@ func report(ctx context.Context, s *stores) error {
 		if result != "" && !there[result] {
 			empty++
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, "SELECT phase, COALESCE(audio_blob, ''), COALESCE(audio_url, ''), COALESCE(result_blob, '') FROM tasks")
+	if err != nil {
 		return err
 	}
-	say("%d tasks restored, %d of them unfinished: they will run again when the service starts.\n", tasks, open)
+	say("%d tasks restored, %d of them unfinished: they will run again when the service starts.\n", len(tasks), open)
 	if silent > 0 {
 		say("The audio of %d unfinished tasks is lost: they will fail without a charge.\n", silent)
 	}

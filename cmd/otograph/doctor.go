@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -58,11 +57,7 @@ func (c *doctorCmd) Run(ctx context.Context) error {
 }
 
 func (doctorCmd) program() finding {
-	found := "otograph " + version
-	if info, ok := debug.ReadBuildInfo(); ok {
-		found += ", " + info.GoVersion
-	}
-	return finding{Part: "program", OK: true, Found: found}
+	return finding{Part: "program", OK: true, Found: "otograph " + version + ", " + runtime.Version()}
 }
 
 func (doctorCmd) page() finding {

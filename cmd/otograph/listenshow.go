@@ -58,7 +58,7 @@ func (c *listenCmd) show(s *live.Session) error {
 
 // lineEncoder writes values as JSON to standard output, one a line.
 func lineEncoder() *json.Encoder {
-	enc := json.NewEncoder(cleanJSON(os.Stdout))
+	enc := json.NewEncoder(cleanJSON{os.Stdout})
 	enc.SetEscapeHTML(false)
 	return enc
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,9 +21,16 @@ import (
 
 // say prints to standard output.
 func say(format string, args ...any) {
-	if _, err := fmt.Fprint(os.Stdout, cleanText(fmt.Sprintf(format, args...))); err != nil && printError == nil {
-		printError = err
+	_, err := fmt.Fprint(os.Stdout, cleanText(fmt.Sprintf(format, args...)))
+	printError = cmp.Or(printError, err)
+}
+
+// sayUnless prints to standard output unless err is set, and returns err.
+func sayUnless(err error, format string, args ...any) error {
+	if err == nil {
+		say(format, args...)
 	}
+	return err
 }
 
 // printError is the first error of say, which makes the command fail.
@@ -62,7 +70,7 @@ func about(kind, name string, err error) error {
 func redraw(w io.Writer, line string) { fmt.Fprint(w, "\r\x1b[K", cleanLine(line)) }
 
 // printJSON prints a value in writeJSON's format.
-func printJSON(v any) error { return writeJSON(cleanJSON(os.Stdout), v) }
+func printJSON(v any) error { return writeJSON(cleanJSON{os.Stdout}, v) }
 
 // printAnswer prints a value as printJSON does, unless there is an error.
 func printAnswer(v any, err error) error {
@@ -86,7 +94,7 @@ func printDocument(document []byte, format string, madeForTerminal bool) error {
 	var out io.Writer = os.Stdout
 	switch {
 	case format == "json":
-		out = cleanJSON(out)
+		out = cleanJSON{out}
 	case !madeForTerminal && term.IsTerminal(int(os.Stdout.Fd())):
 		document = []byte(cleanText(string(document)))
 	}

@@ -198,9 +198,6 @@ func (c *queueRetryCmd) Run(ctx context.Context) error {
 	}
 	return c.change(ctx, "queue retry", c.Task, "", func(s *stores) error {
 		t, err := s.Tasks.Retry(ctx, c.Task)
-		if err == nil {
-			say("%s is queued\n", t.ID)
-		}
-		return err
+		return sayUnless(err, "%s is queued\n", t.ID)
 	})
 }

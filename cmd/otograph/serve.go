@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/otograph/otograph/internal/engine/recognizers"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/service"
@@ -82,7 +84,9 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer c.removeSocket(config.Live.Socket)
+	if socket := config.Live.Socket; socket != "" {
+		defer os.RemoveAll(filepath.Dir(socket))
+	}
 	s, err := service.Open(ctx, config)
 	if err != nil {
 		return flagError(err)
@@ -106,7 +110,9 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	if err := c.firstStart(ctx, s, dir, log); err != nil {
 		return err
 	}
-	c.showPage()
+	if web.Built() && !strings.HasPrefix(c.Addr, "unix:") && term.IsTerminal(int(os.Stdout.Fd())) {
+		say("The page: %s/\n", strings.TrimSuffix(c.url(), c.BasePath))
+	}
 	log.Info("listening", "url", c.url(), "workers", c.workers(), "data", dir, "database", db.Redact(cmp.Or(c.Database, filepath.Join(dir, db.DataFile))))
 	return s.Serve(ctx, listener, ops)
 }

@@ -102,10 +102,7 @@ func (c *migrateCmd) Run(ctx context.Context) error {
 		return advise(err)
 	}
 	version, err := d.Version(ctx)
-	if err == nil {
-		say("database %s: version %d\n", d.Source(), version)
-	}
-	return errors.Join(err, d.Close())
+	return errors.Join(sayUnless(err, "database %s: version %d\n", d.Source(), version), d.Close())
 }
 
 // storeCmd shows which database the file store belongs to, or changes it.
@@ -127,10 +124,7 @@ func (c *storeCmd) Run(ctx context.Context) error {
 			if foreign, ok := errors.AsType[*state.ForeignStoreError](err); ok {
 				return &usageError{fmt.Errorf("%w: if no service uses that database any longer, repeat this with --yes", foreign)}
 			}
-			if err == nil {
-				say("%s now belongs to database %s\n", s.Files.Name(), id.ID)
-			}
-			return err
+			return sayUnless(err, "%s now belongs to database %s\n", s.Files.Name(), id.ID)
 		})
 	}
 	if c.Yes {

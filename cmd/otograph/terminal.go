@@ -34,7 +34,7 @@ func newLog(level slog.Level) *slog.Logger {
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		return slog.New(terminalLog(os.Stderr, level))
 	}
-	return slog.New(slog.NewJSONHandler(cleanJSON(os.Stderr), &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewJSONHandler(cleanJSON{os.Stderr}, &slog.HandlerOptions{Level: level}))
 }
 
 // terminalLog returns a handler that writes lines for people: the time of day,
@@ -75,14 +75,12 @@ func cleanLine(text string) string {
 	return cleanText(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
 }
 
-// cleanJSON returns a writer that passes JSON on to w. It writes the characters
-// that cleanText replaces as \uXXXX, so that no value changes. Each Write must
+// cleanJSON is a writer that passes JSON on. It writes the characters that
+// cleanText replaces as \uXXXX, so that no value changes. Each Write must
 // consist of whole characters, as with encoding/json and log/slog.
-func cleanJSON(w io.Writer) io.Writer { return jsonWriter{w} }
+type cleanJSON struct{ io.Writer }
 
-type jsonWriter struct{ w io.Writer }
-
-func (j jsonWriter) Write(p []byte) (int, error) {
+func (j cleanJSON) Write(p []byte) (int, error) {
 	out := make([]byte, 0, len(p))
 	for rest := p; len(rest) > 0; {
 		r, n := utf8.DecodeRune(rest)
@@ -97,7 +95,7 @@ func (j jsonWriter) Write(p []byte) (int, error) {
 		}
 		rest = rest[n:]
 	}
-	if _, err := j.w.Write(out); err != nil {
+	if _, err := j.Writer.Write(out); err != nil {
 		return 0, err
 	}
 	return len(p), nil

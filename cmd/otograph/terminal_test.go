@@ -50,7 +50,7 @@ func TestCleanJSON(t *testing.T) {
 	for _, tt := range hostile {
 		var plain, shown bytes.Buffer
 		require.NoError(t, json.NewEncoder(&plain).Encode(tt.text))
-		encoder := json.NewEncoder(cleanJSON(&shown))
+		encoder := json.NewEncoder(cleanJSON{&shown})
 		encoder.SetEscapeHTML(false)
 		require.NoError(t, encoder.Encode(tt.text))
 		var want, got string
@@ -60,9 +60,9 @@ func TestCleanJSON(t *testing.T) {
 		assert.Equal(t, shown.String(), cleanText(shown.String()), tt.name)
 	}
 	var log bytes.Buffer
-	slog.New(slog.NewJSONHandler(cleanJSON(&log), nil)).Info("failed", "error", "\u009b2J\u202e", "cause", "\x1b[2J")
+	slog.New(slog.NewJSONHandler(cleanJSON{&log}, nil)).Info("failed", "error", "\u009b2J\u202e", "cause", "\x1b[2J")
 	assert.Contains(t, log.String(), `"error":"\u009b2J\u202e","cause":"\u001b[2J"`)
-	_, err := cleanJSON(closedWriter{}).Write([]byte("{}"))
+	_, err := cleanJSON{closedWriter{}}.Write([]byte("{}"))
 	assert.Error(t, err)
 }
 
@@ -83,7 +83,7 @@ func FuzzClean(f *testing.F) {
 			t.Errorf("%q became %q", line, again)
 		}
 		var shown bytes.Buffer
-		if err := json.NewEncoder(cleanJSON(&shown)).Encode(text); err != nil {
+		if err := json.NewEncoder(cleanJSON{&shown}).Encode(text); err != nil {
 			t.Fatal(err)
 		}
 		if shown.String() != cleanText(shown.String()) || !json.Valid(shown.Bytes()) {

@@ -181,7 +181,7 @@ func (c *voicesListCmd) Run() error {
 		return nil
 	}
 	if c.JSON {
-		return register.Write(cleanJSON(os.Stdout))
+		return register.Write(cleanJSON{os.Stdout})
 	}
 	return printList(false, register.Voices, []string{"NAME", "RECORDINGS", "MODEL", "ADDED", "CONSENT"}, func(t table, v voices.Voice) {
 		t.row(v.Name, len(v.Vectors), fmt.Sprintf("%.8s", v.Model), v.Added.Format(time.DateOnly), v.Consent)

@@ -25,6 +25,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -113,11 +114,7 @@ func (p *Pipeline) Load(ctx context.Context, roles ...models.Role) error {
 	}
 	defer done()
 	if len(roles) == 0 {
-		for _, role := range models.Roles() {
-			if _, ok := p.engines.Set.Role(role); ok {
-				roles = append(roles, role)
-			}
-		}
+		roles = slices.DeleteFunc(models.Roles(), func(role models.Role) bool { return len(p.engines.Set.All(role)) == 0 })
 	}
 	return p.engines.Load(ctx, roles)
 }

@@ -109,13 +109,10 @@ func present[T any](list []itemReport, of func(itemReport) *T) (out []T) {
 }
 
 // speech returns the recordings with speech scored by characters, or words.
-func speech(list []itemReport, characters bool) (out []itemReport) {
-	for _, it := range list {
-		if it.Score.Words != nil && it.Score.Words.Reference > 0 && it.character == characters {
-			out = append(out, it)
-		}
-	}
-	return out
+func speech(list []itemReport, characters bool) []itemReport {
+	return slices.DeleteFunc(slices.Clone(list), func(it itemReport) bool {
+		return it.Score.Words == nil || it.Score.Words.Reference <= 0 || it.character != characters
+	})
 }
 
 // unitRates returns the error rate of the recordings with speech, which are

@@ -29,11 +29,7 @@ type runner struct {
 // run measures the recordings that lack measurements: models recognize one
 // recording after the other.
 func (r *runner) run(ctx context.Context) error {
-	for _, it := range r.Items {
-		if r.missing(it) <= r.repeats() {
-			r.open = append(r.open, it)
-		}
-	}
+	r.open = slices.DeleteFunc(slices.Clone(r.Items), func(it Item) bool { return r.missing(it) > r.repeats() })
 	if len(r.open) == 0 {
 		return ctx.Err()
 	}

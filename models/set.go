@@ -132,10 +132,7 @@ func (s *Set) Merge(fallback *Set) *Set {
 	}
 	merged.Name = cmp.Or(merged.Name, fallback.Name)
 	merged.Ignored = append(merged.Ignored, fallback.Ignored...)
-	for _, m := range fallback.Models {
-		if _, ok := s.Role(m.Role); !ok {
-			merged.Models = append(merged.Models, m)
-		}
-	}
+	others := slices.DeleteFunc(slices.Clone(fallback.Models), func(m Model) bool { return len(s.All(m.Role)) > 0 })
+	merged.Models = append(merged.Models, others...)
 	return merged
 }

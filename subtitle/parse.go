@@ -3,6 +3,7 @@ package subtitle
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -90,11 +91,7 @@ func (p *scriptParser) cue() error {
 		c.Name = ""
 	}
 	p.at++
-	for _, line := range p.until(p.cueEnds) {
-		if line != "" {
-			c.Lines = append(c.Lines, line)
-		}
-	}
+	c.Lines = slices.DeleteFunc(slices.Clone(p.until(p.cueEnds)), func(line string) bool { return line == "" })
 	if p.pending = nil; len(c.Lines) == 0 {
 		p.pending = c.Blocks
 		return nil

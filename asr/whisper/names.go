@@ -57,13 +57,8 @@ func namesOf(hotwords []string, v vocabulary) (list []name, short, unspelled []s
 func (n name) words() int { return strings.Count(n.text, " ") + 2 }
 
 // lettersOf returns a text's letters and digits, lower-cased, unaccented.
-func lettersOf(text string) (list []rune) {
-	for _, r := range norm.NFKD.String(text) {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			list = append(list, unicode.ToLower(r))
-		}
-	}
-	return list
+func lettersOf(text string) []rune {
+	return slices.DeleteFunc([]rune(strings.ToLower(norm.NFKD.String(text))), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
 // likeness returns the share of letters in common, by edit distance.

@@ -45,11 +45,7 @@ func completionsOf(node *kong.Node) (list []completions) {
 	for _, f := range slices.Concat(groups...) {
 		c.Flags = append(c.Flags, completedFlag{f})
 	}
-	for _, child := range node.Children {
-		if !child.Hidden {
-			c.Children = append(c.Children, child)
-		}
-	}
+	c.Children = slices.DeleteFunc(slices.Clone(node.Children), func(child *kong.Node) bool { return child.Hidden })
 	slices.SortFunc(c.Flags, func(a, b completedFlag) int { return cmp.Compare(a.Name, b.Name) })
 	c.Flags = slices.CompactFunc(c.Flags, func(a, b completedFlag) bool { return a.Name == b.Name })
 	list = append(list, c)

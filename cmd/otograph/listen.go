@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,12 +79,8 @@ func (c *listenCmd) Run(ctx context.Context) error {
 
 // roles returns the roles that a session uses, with one recognizer only if
 // --asr-language and the set already determine it.
-func (c *listenCmd) roles(set *models.Set, opt otograph.Options) (list []models.Role) {
-	for _, role := range []models.Role{models.RoleVAD, models.RoleEmbedder} {
-		if _, ok := set.Role(role); ok {
-			list = append(list, role)
-		}
-	}
+func (c *listenCmd) roles(set *models.Set, opt otograph.Options) []models.Role {
+	list := slices.DeleteFunc([]models.Role{models.RoleVAD, models.RoleEmbedder}, func(role models.Role) bool { return len(set.All(role)) == 0 })
 	_, standard := set.Role(models.RoleStandard)
 	if standard && (opt.Optimize != nil && !*opt.Optimize || opt.ASRLanguage == nil) {
 		return append(list, models.RoleStandard)

@@ -41,12 +41,7 @@ func (f *servedModelFlags) checkModels(set *models.Set, log *slog.Logger) error 
 	if !available.Standard {
 		return nil
 	}
-	var without []string
-	for _, language := range spec.OptimizedLanguages() {
-		if !slices.Contains(available.Optimized, language) {
-			without = append(without, language)
-		}
-	}
+	without := slices.DeleteFunc(spec.OptimizedLanguages(), func(language string) bool { return slices.Contains(available.Optimized, language) })
 	if len(without) > 0 {
 		log.Warn("no optimized model for some languages of the optimized tier: tasks in them run in the standard tier, also with optimize=true, and are held and charged at its price",
 			"languages", strings.Join(without, " "))

@@ -177,11 +177,7 @@ func (s *Store) List() ([]Listed, error) {
 			line := Listed{
 				Role: role, Name: c.Name, Contract: c.Contract, Languages: c.Languages, License: c.License, Size: c.bytes(), Catalog: &c,
 			}
-			for _, p := range profiles() {
-				if slices.Contains(catalog().Profiles[p], c.Name) {
-					line.Profiles = append(line.Profiles, p)
-				}
-			}
+			line.Profiles = slices.DeleteFunc(profiles(), func(p string) bool { return !slices.Contains(catalog().Profiles[p], c.Name) })
 			line.Installed = true
 			for _, a := range c.Files {
 				info, err := os.Stat(filepath.Join(s.Dir, c.Name, a.Name))

@@ -3,6 +3,7 @@ package wordtimes
 import (
 	_ "embed" // the network's weights
 	"encoding/binary"
+	"slices"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -211,11 +212,5 @@ func (net *BorderNet) Letters(before, word string) (sum Letters) {
 }
 
 func solids(text string) []rune {
-	var out []rune
-	for _, r := range text {
-		if unicode.IsLetter(r) || unicode.IsNumber(r) {
-			out = append(out, r)
-		}
-	}
-	return out
+	return slices.DeleteFunc([]rune(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 }

@@ -41,12 +41,7 @@ func CTranslate2Spec(head []byte) (string, bool) {
 		return "", false
 	}
 	name := string(head[6 : 6+n-1])
-	for _, c := range []byte(name) {
-		if c < ' ' || c > '~' {
-			return "", false
-		}
-	}
-	return name, true
+	return name, !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 // ReadCTranslate2 reads CTranslate2's model.bin of size bytes, versions 2 to 6,

@@ -149,13 +149,9 @@ func (e *Engines) Lease(name string) (*Engines, error) {
 	}
 	all := slices.Concat(e.Set.Models, e.opt.Choice)
 	m := all[slices.IndexFunc(all, func(m models.Model) bool { return recognizes(m) && m.Name == name })]
-	run.Set = &models.Set{Name: e.Set.Name, Models: []models.Model{m}}
-	for _, other := range e.Set.Models {
-		// Optimized models next to a standard model time its words.
-		if other.Role != m.Role {
-			run.Set.Models = append(run.Set.Models, other)
-		}
-	}
+	// Optimized models next to a standard model time its words.
+	others := slices.DeleteFunc(slices.Clone(e.Set.Models), func(other models.Model) bool { return other.Role == m.Role })
+	run.Set = &models.Set{Name: e.Set.Name, Models: append([]models.Model{m}, others...)}
 	return &run, nil
 }
 

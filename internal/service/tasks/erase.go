@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -224,11 +225,7 @@ func (s *Owners) Files(ctx context.Context, account, id string) (keys []string, 
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range []string{audio, result} {
-		if key != "" {
-			keys = append(keys, key)
-		}
-	}
+	keys = slices.DeleteFunc([]string{audio, result}, func(key string) bool { return key == "" })
 	return keys, s.Config.Blobs.List(ctx, CheckpointPrefix(id), func(o blob.Object) error {
 		keys = append(keys, o.Key)
 		return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -54,10 +55,8 @@ func partOf(err error, other Part) Part {
 		PartDisk:   {syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO},
 		PartMemory: {syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE},
 	} {
-		for _, e := range errs {
-			if errors.Is(err, e) {
-				return part
-			}
+		if slices.ContainsFunc(errs, func(e error) bool { return errors.Is(err, e) }) {
+			return part
 		}
 	}
 	return other

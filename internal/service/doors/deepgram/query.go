@@ -43,11 +43,7 @@ func ReadQuery(values url.Values) (*Query, error) {
 	if i := slices.IndexFunc(unserved, func(name string) bool { return on(values, name) }); i >= 0 {
 		return nil, &spec.OptionError{Field: unserved[i], Reason: "is not served here; leave it out"}
 	}
-	for _, name := range ineffective {
-		if on(values, name) {
-			q.ignored = append(q.ignored, name)
-		}
-	}
+	q.ignored = slices.DeleteFunc(slices.Clone(ineffective), func(name string) bool { return !on(values, name) })
 	no, diarize, level := false, on(values, "diarize") || on(values, "diarize_model"), spec.TimestampWord
 	q.Options.EnableDiarize, q.Options.EnableAudioEvents, q.Options.TimestampLevel = &diarize, &no, &level
 	q.Options.Hotwords = terms(values["keyterm"])

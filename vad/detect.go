@@ -1,9 +1,9 @@
 // Package vad finds the stretches of speech in a recording.
 //
-// A [Model] returns the probability of speech for every 32 ms. [Segments] turns
+// A [Model] returns the probability of speech for every 32 ms. [Detect] turns
 // probabilities into segments by the Silero project's published rules, exactly
-// as its code does, and [Detect] refines their borders. The package contains no
-// network; vad/silero implements one.
+// as its code does, and refines their borders. The package contains no network;
+// vad/silero implements one.
 package vad
 
 import (
@@ -42,8 +42,8 @@ type WindowModel interface {
 
 // Detect returns the segments of speech in a recording, in order, in samples at
 // 16 kHz. The model gets the leveled recording (audio.PCM.Leveled), because
-// networks miss quiet speech. The borders of [Segments] are refined from the 32
-// ms grid to about 10 ms, using the level of the sound and the interpolated
+// networks miss quiet speech. The segments' borders are refined from the 32 ms
+// grid to about 10 ms, using the level of the sound and the interpolated
 // probability. A recording without speech is not an error.
 func Detect(ctx context.Context, m Model, pcm *audio.PCM, opt Options) ([]Segment, error) {
 	if err := opt.validate(); err != nil {

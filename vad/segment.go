@@ -16,31 +16,14 @@ const Window = 512
 // silenceAtMax is the published default of Options.MinSilenceAtMax.
 const silenceAtMax = 0.098
 
-// Segments turns speech probabilities (one per [Window]) of a recording with
-// the given number of samples into segments, in order and without overlap.
-//
-// The rules are the same as in get_speech_timestamps of Silero VAD 6.2.1.
-// Speech begins with a window at or above Threshold. A window below the exit
-// threshold marks a possible end, which a window at or above Threshold cancels.
-// The segment ends there once the pause has lasted MinSilence. A segment longer
-// than MaxSpeech (less a window and two pads) is cut at the longest canceled
-// pause of more than MinSilenceAtMax, and speech continues after that pause.
-// Without such a pause it is cut at the current window. Segments not longer
-// than MinSpeech are dropped, except cut ones. Padding is added last.
-func Segments(probs []float32, samples int, opt Options) []Segment {
-	return padded(stretches(probs, samples, opt), samples, toSamples(opt.SpeechPad))
-}
-
-// stretches returns the segments before padding.
-func stretches(probs []float32, samples int, opt Options) []Segment {
-	c := newCutter(opt)
-	for i, p := range probs {
-		c.window(i*Window, float64(p))
-	}
-	c.flush(samples)
-	return c.out
-}
-
+// newCutter returns a cutter with the rules of get_speech_timestamps of Silero
+// VAD 6.2.1. Speech begins with a window at or above Threshold. A window below
+// the exit threshold marks a possible end, which a window at or above Threshold
+// cancels. The segment ends there once the pause has lasted MinSilence. A segment
+// longer than MaxSpeech (less a window and two pads) is cut at the longest
+// canceled pause of more than MinSilenceAtMax, and speech continues after that
+// pause. Without such a pause it is cut at the current window. Segments not
+// longer than MinSpeech are dropped, except cut ones.
 func newCutter(opt Options) *cutter {
 	minPause := cmp.Or(opt.MinSilenceAtMax, silenceAtMax)
 	longest := math.Inf(1)
@@ -122,21 +105,6 @@ func (c *cutter) close(end int, least float64) {
 		c.out = append(c.out, Segment{Start: c.start, End: end})
 	}
 	c.speaking, c.end, c.pauseLen = false, none, 0
-}
-
-// padded widens the segments by pad samples without overlap.
-func padded(list []Segment, samples int, pad float64) []Segment {
-	for i := range list {
-		if i == 0 {
-			list[i].Start = int(max(0, float64(list[i].Start)-pad))
-		}
-		if i+1 < len(list) {
-			widen(&list[i].End, &list[i+1].Start, pad)
-		} else {
-			list[i].End = int(min(float64(samples), float64(list[i].End)+pad))
-		}
-	}
-	return list
 }
 
 // widen moves the borders of a pause, the end of one segment and the start of

@@ -32,6 +32,37 @@ type published struct {
 	} `json:"timestamps"`
 }
 
+// onGrid returns the segments of a recording with the given number of samples, with
+// the published padding and borders on the grid of Window, which Stream refines.
+func onGrid(probs []float32, samples int, opt Options) []Segment {
+	return padded(stretches(probs, samples, opt), samples, toSamples(opt.SpeechPad))
+}
+
+// stretches returns the segments before padding.
+func stretches(probs []float32, samples int, opt Options) []Segment {
+	c := newCutter(opt)
+	for i, p := range probs {
+		c.window(i*Window, float64(p))
+	}
+	c.flush(samples)
+	return c.out
+}
+
+// padded widens the segments by pad samples without overlap.
+func padded(list []Segment, samples int, pad float64) []Segment {
+	for i := range list {
+		if i == 0 {
+			list[i].Start = int(max(0, float64(list[i].Start)-pad))
+		}
+		if i+1 < len(list) {
+			widen(&list[i].End, &list[i+1].Start, pad)
+		} else {
+			list[i].End = int(min(float64(samples), float64(list[i].End)+pad))
+		}
+	}
+	return list
+}
+
 func TestSegmentsMatchPublishedOnes(t *testing.T) {
 	files, err := filepath.Glob("testdata/published/*.json")
 	require.NoError(t, err)
@@ -46,7 +77,7 @@ func TestSegmentsMatchPublishedOnes(t *testing.T) {
 		require.Len(t, p.Timestamps, 6)
 		for name, c := range p.Timestamps {
 			t.Run(filepath.Base(file)+"/"+name, func(t *testing.T) {
-				got := Segments(p.Probs, p.Samples, Options{
+				got := onGrid(p.Probs, p.Samples, Options{
 					Threshold: c.Options.Threshold, Exit: c.Options.Exit, MinSpeech: ms(c.Options.MinSpeech),
 					MinSilence: ms(c.Options.MinSilence), SpeechPad: ms(c.Options.Pad), MaxSpeech: ms(c.Options.Max * 1000),
 				})
@@ -114,7 +145,7 @@ func TestSegments(t *testing.T) {
 			for _, s := range tt.want {
 				want = append(want, Segment{Start: s[0] * Window, End: s[1] * Window})
 			}
-			assert.Equal(t, want, Segments(probsOf(tt.in), len(tt.in)*Window, opt))
+			assert.Equal(t, want, onGrid(probsOf(tt.in), len(tt.in)*Window, opt))
 		})
 	}
 }
@@ -123,7 +154,7 @@ func TestCutAtTheLongestPause(t *testing.T) {
 	opt := Options{Threshold: 0.5, MinSilence: 1, MaxSpeech: 20 * 0.032}
 	// pauses of 4, 6 and 4 windows; all shorter than MinSilence
 	in := "sss....ss......ss....sss"
-	got := Segments(probsOf(in), len(in)*Window, opt)
+	got := onGrid(probsOf(in), len(in)*Window, opt)
 	require.Len(t, got, 2)
 	assert.Equal(t, Segment{Start: 0, End: 9 * Window}, got[0])
 	assert.Equal(t, Segment{Start: 15 * Window, End: 24 * Window}, got[1])
@@ -144,7 +175,7 @@ func TestSegmentsProperties(t *testing.T) {
 			t.Fatal("made invalid options")
 		}
 		last := 0
-		for _, s := range Segments(probs, samples, opt) {
+		for _, s := range onGrid(probs, samples, opt) {
 			if s.Start < last || s.End < s.Start || s.End > samples {
 				t.Fatalf("segment %v after %d in %d samples", s, last, samples)
 			}
@@ -182,7 +213,7 @@ func TestDetect(t *testing.T) {
 	m := fixedModel(probsOf("....ssssssssss......"))
 	got, err := Detect(context.Background(), m, pcm, DefaultOptions())
 	require.NoError(t, err)
-	assert.Equal(t, []Segment{{Start: 4*Window - 480, End: 14*Window + 480}}, Segments(m, pcm.Len(), DefaultOptions()), "the grid's borders")
+	assert.Equal(t, []Segment{{Start: 4*Window - 480, End: 14*Window + 480}}, onGrid(m, pcm.Len(), DefaultOptions()), "the grid's borders")
 	assert.Equal(t, []Segment{{Start: 4*Window - 331 - 480, End: 14*Window - 90 + 480}}, got, "refined by the probabilities alone: there is no sound")
 
 	_, err = Detect(context.Background(), m[:19], pcm, DefaultOptions())

@@ -94,7 +94,9 @@ func (s *steps) run(ctx context.Context, detector, recording string, only bool) 
 		opt := vad.DefaultOptions()
 		opt.MaxSpeech = 20
 		probs, err := s.detector.Probabilities(ctx, pcm.Leveled())
-		speech = vad.Segments(probs, pcm.Len(), opt)
+		if err == nil {
+			speech, err = vad.Refined(probs, pcm, opt)
+		}
 		return err
 	})
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/otograph/otograph/audio"
-	"github.com/otograph/otograph/internal/pipeline/engines"
 	"github.com/otograph/otograph/internal/pipeline/stages"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/spec"
@@ -80,13 +79,6 @@ func (c Config) withDefaults() Config {
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	c.Cascade = cmp.Or(c.Cascade, new(CascadeBelow))
 	return c
-}
-
-func (c Config) engines() engines.Options {
-	return engines.Options{
-		Cores: c.Cores, Logger: c.Logger, Device: c.Device, Languages: c.OptimizedLanguages,
-		Choice: c.Choice.Models, Keep: engines.Keeping{Idle: c.Choice.Keep, Memory: c.Choice.Memory},
-	}
 }
 
 // last returns the last of the optional structs of a call, or the zero value.

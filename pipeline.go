@@ -71,7 +71,10 @@ func Open(set *models.Set, config ...Config) (*Pipeline, error) {
 	if _, err := recognizers.ParseDevice(c.Device); err != nil {
 		return nil, err
 	}
-	p := &Pipeline{config: c, engines: engines.New(set, c.engines()), gate: semaphore.NewWeighted(int64(c.Cores))}
+	p := &Pipeline{config: c, gate: semaphore.NewWeighted(int64(c.Cores)), engines: engines.New(set, engines.Options{
+		Cores: c.Cores, Logger: c.Logger, Device: c.Device, Languages: c.OptimizedLanguages,
+		Choice: c.Choice.Models, Keep: engines.Keeping{Idle: c.Choice.Keep, Memory: c.Choice.Memory},
+	})}
 	p.alive, p.stop = context.WithCancelCause(context.Background())
 	return p, nil
 }

@@ -45,22 +45,18 @@ const maxPrice = 1_000_000 * Unit
 
 const priceColumns = "SELECT id, standard, zh_lite, diarize, audio_events, live, batch_discount, valid_from, created_at FROM prices "
 
-func scanPrices(row *sql.Row) (p Prices, err error) {
-	err = row.Scan(&p.ID, &p.Standard, &p.Optimized, &p.Diarize, &p.AudioEvents, &p.Live, &p.BatchDiscount, db.ScanTime(&p.ValidFrom), db.ScanTime(&p.UpdatedAt))
-	return p, err
-}
-
 // Prices returns the prices that are valid now.
 func (s *Store) Prices(ctx context.Context) (Prices, error) { return s.PricesByID(ctx, s.pool, 0) }
 
 // PricesByID returns one state of the table, such as the one a task was created
 // under; 0 is the state that is valid now.
-func (s *Store) PricesByID(ctx context.Context, from Querier, id int64) (Prices, error) {
+func (s *Store) PricesByID(ctx context.Context, from Querier, id int64) (p Prices, err error) {
 	where, key := "WHERE id = $1", id
 	if id == 0 {
 		where, key = "WHERE valid_from <= $1 ORDER BY valid_from DESC, id DESC LIMIT 1", db.Micros(s.clock())
 	}
-	p, err := scanPrices(from.QueryRowContext(ctx, priceColumns+where, key))
+	err = from.QueryRowContext(ctx, priceColumns+where, key).
+		Scan(&p.ID, &p.Standard, &p.Optimized, &p.Diarize, &p.AudioEvents, &p.Live, &p.BatchDiscount, db.ScanTime(&p.ValidFrom), db.ScanTime(&p.UpdatedAt))
 	return p, s.wrap(fmt.Sprintf("prices %d", id), err)
 }
 

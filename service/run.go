@@ -27,8 +27,10 @@ import (
 // workers, removes old tasks and files, follows the token key's rotation, and
 // runs tasks with Config's Engine and Workers. Call it once.
 func (s *Service) Run(ctx context.Context) error {
-	var parts []runner
-	for _, part := range []func() (runner, error){s.notifier, s.maintainer, s.fetcher, s.supervisor, s.worker} {
+	maintainer := tasks.NewMaintainer(s.state.Tasks, tasks.MaintainerConfig{Fold: s.state.Accounts.FoldVoices}) // takes back work and cleans up
+	s.counts.Workers(maintainer.Workers)
+	parts := []runner{maintainer}
+	for _, part := range []func() (runner, error){s.notifier, s.fetcher, s.supervisor, s.worker} {
 		p, err := part()
 		if err != nil {
 			return err // nothing runs yet
@@ -62,13 +64,6 @@ func (s *Service) notifier() (runner, error) {
 	return webhook.NewNotifier(s.state.Tasks.Outbox(), s.state.Tasks.Queue(), webhook.NotifierConfig{
 		HTTP: s.counts.MeasureCallbacks(s.outbound), Version: s.config.Version,
 	})
-}
-
-// maintainer returns the part that takes back work and cleans up.
-func (s *Service) maintainer() (runner, error) {
-	m := tasks.NewMaintainer(s.state.Tasks, tasks.MaintainerConfig{Fold: s.state.Accounts.FoldVoices})
-	s.counts.Workers(m.Workers)
-	return m, nil
 }
 
 // fetcher returns the part that downloads audio, nil if other services do that.

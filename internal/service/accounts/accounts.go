@@ -238,7 +238,8 @@ func (s *Store) Authenticate(ctx context.Context, key string) (Key, error) {
 	if err != nil {
 		return Key{}, s.wrap("authenticate", err)
 	}
-	if subtle.ConstantTimeCompare([]byte(stored), []byte(want)) != 1 || !s.valid(k) {
+	valid := k.RevokedAt == nil && (k.ExpiresAt == nil || s.clock().Before(*k.ExpiresAt))
+	if subtle.ConstantTimeCompare([]byte(stored), []byte(want)) != 1 || !valid {
 		return Key{}, ErrUnauthorized
 	}
 	if suspended.Valid {
@@ -246,11 +247,6 @@ func (s *Store) Authenticate(ctx context.Context, key string) (Key, error) {
 	}
 	s.used(ctx, k)
 	return k, nil
-}
-
-// valid reports whether a key is neither revoked nor expired.
-func (s *Store) valid(k Key) bool {
-	return k.RevokedAt == nil && (k.ExpiresAt == nil || s.clock().Before(*k.ExpiresAt))
 }
 
 // Permit returns the errors of Authenticate for an account and one of its keys,

@@ -57,19 +57,15 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return &conn{Conn: c, leave: leave}, nil
 		}
 		l.limits.Refused(key)
-		refuse(c)
+		// This must not block the listener: if the buffer is full, the rest is lost.
+		_ = c.SetDeadline(time.Now().Add(time.Millisecond))
+		_, _ = c.Write([]byte(busy))
+		_ = c.Close()
 	}
 }
 
 const busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 79\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" +
 	`{"error":"too many connections: close some, try again","error_code":"internal"}`
-
-// refuse must not block the listener: if the buffer is full, the rest is lost.
-func refuse(c net.Conn) {
-	_ = c.SetDeadline(time.Now().Add(time.Millisecond))
-	_, _ = c.Write([]byte(busy))
-	_ = c.Close()
-}
 
 // conn frees its place when it is closed.
 type conn struct {

@@ -120,7 +120,9 @@ func (p *collection) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	marks, err := p.marks(ctx)
+	var args db.Args
+	query := "SELECT key, marked_at FROM orphans WHERE key IN (" + args.AddTexts(p.batch) + ")"
+	marks, err := db.Map(ctx, s.Config.DB.Read(), func(since *time.Time) any { return db.ScanTime(since) }, query, args...)
 	if err != nil {
 		return s.wrap("collect", err)
 	}
@@ -142,13 +144,6 @@ func (p *collection) compare(ctx context.Context) error {
 	p.counts.Orphans += len(orphans)
 	p.batch = p.batch[:0]
 	return s.wrap("collect", errors.Join(s.forgetKeys(ctx, "orphans", unmarked), p.mark(ctx, orphans)))
-}
-
-// marks returns when the files of the batch were marked as orphans.
-func (p *collection) marks(ctx context.Context) (map[string]time.Time, error) {
-	var args db.Args
-	query := "SELECT key, marked_at FROM orphans WHERE key IN (" + args.AddTexts(p.batch) + ")"
-	return db.Map(ctx, p.service.Config.DB.Read(), func(since *time.Time) any { return db.ScanTime(since) }, query, args...)
 }
 
 // mark records that the files have no row.

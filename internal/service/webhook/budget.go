@@ -51,7 +51,9 @@ func (o *Outbox) spend(ctx context.Context, tx *sql.Tx, account string, h Hook, 
 		h.Spent += price
 	default:
 		h.Month, h.warned = m.name, 0
-		if h.Spent, err = charged(ctx, tx, account, m); err != nil {
+		err = tx.QueryRowContext(ctx, `SELECT CAST(COALESCE(SUM(s.total), 0) AS bigint) FROM ledger l JOIN settlements s ON s.task_id = l.task_id
+			WHERE l.account_id = $1 AND l.created_at >= $2 AND l.created_at < $3`, account, db.Micros(m.begin), db.Micros(m.next)).Scan(&h.Spent)
+		if err != nil {
 			return err
 		}
 	}
@@ -66,11 +68,4 @@ func (o *Outbox) spend(ctx context.Context, tx *sql.Tx, account string, h Hook, 
 		}
 	}
 	return db.Do(ctx, tx, "UPDATE hooks SET month = $2, spent = $3, warned = $4 WHERE account_id = $1", account, h.Month, h.Spent, h.warned)
-}
-
-// charged returns the price of the tasks that the ledger charges to a month.
-func charged(ctx context.Context, tx *sql.Tx, account string, m month) (sum billing.Money, err error) {
-	err = tx.QueryRowContext(ctx, `SELECT CAST(COALESCE(SUM(s.total), 0) AS bigint) FROM ledger l JOIN settlements s ON s.task_id = l.task_id
-		WHERE l.account_id = $1 AND l.created_at >= $2 AND l.created_at < $3`, account, db.Micros(m.begin), db.Micros(m.next)).Scan(&sum)
-	return sum, err
 }

@@ -118,7 +118,9 @@ func (n *Notifier) next(ctx context.Context, id string, f *deliveries) (d *Deliv
 	case err != nil:
 		f.unconfirmed.Store(true)
 	case d != nil:
-		f.begin(d)
+		f.mu.Lock()
+		f.under[d.ID] = d
+		f.mu.Unlock()
 	}
 	return d, err
 }
@@ -266,12 +268,6 @@ func atLeast(counts map[string]int, share int) (keys []string) {
 		}
 	}
 	return keys
-}
-
-func (f *deliveries) begin(d *Delivery) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.under[d.ID] = d
 }
 
 func (f *deliveries) answered(d *Delivery, inTime bool) {

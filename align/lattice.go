@@ -123,9 +123,7 @@ type row struct {
 	blank, spoken, mark float64
 }
 
-func newRow(v *ctc.Vocabulary) *row {
-	return &row{tokens: slices.Repeat([]float64{floor}, v.Size)}
-}
+func newRow(v *ctc.Vocabulary) *row { return &row{tokens: slices.Repeat([]float64{floor}, v.Size)} }
 
 // read loads a frame's scores; forget removes them.
 func (r *row) read(f frame, marks []int) {

@@ -205,9 +205,7 @@ func (o Options) DiscardAbove() float64 {
 
 // DefaultOptions returns the published defaults: beam 5, temperature 0,
 // no-speech threshold 0.6, word times.
-func DefaultOptions() Options {
-	return Options{BeamSize: 5, WordTimestamps: true, Parallel: 1}
-}
+func DefaultOptions() Options { return Options{BeamSize: 5, WordTimestamps: true, Parallel: 1} }
 
 // Transcriber turns the speech of a recording into text.
 type Transcriber interface {

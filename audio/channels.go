@@ -46,15 +46,6 @@ func (c *channels) write(samples []float32) error {
 	return nil
 }
 
-func (c *channels) end() error {
-	for _, r := range c.each {
-		if err := r.end(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // pcm maps the recorded channels of a recording and returns one PCM for each.
 func (c *channels) pcm(mix *PCM) (list []*PCM, err error) {
 	for _, r := range c.each {

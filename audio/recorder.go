@@ -108,8 +108,10 @@ func (r *recorder) end() error {
 		return err
 	}
 	if r.apart != nil {
-		if err := r.apart.end(); err != nil {
-			return err
+		for _, channel := range r.apart.each {
+			if err := channel.end(); err != nil {
+				return err
+			}
 		}
 	}
 	return r.spill()

@@ -182,10 +182,7 @@ func (h *wavHeader) dataSize(t *tape, size, long int64, formSize uint32) int64 {
 	// A size of 0 means an empty recording or a header that was never
 	// completed. Bytes after it that are not a chunk are samples.
 	next, _ := t.r.Peek(8)
-	if len(next) == 0 {
-		return 0
-	}
-	if formSize != 0 && formSize != math.MaxUint32 && len(next) == 8 && isChunkID(next[:4]) {
+	if len(next) == 0 || formSize != 0 && formSize != math.MaxUint32 && len(next) == 8 && isChunkID(next[:4]) {
 		return 0
 	}
 	return untilEOF
@@ -289,9 +286,7 @@ var wavSamples = map[wavEncoding]wavSample{
 }
 
 // seconds returns the length of n bytes of samples.
-func (h *wavHeader) seconds(n int64) float64 {
-	return float64(n/int64(h.align)) / float64(h.rate)
-}
+func (h *wavHeader) seconds(n int64) float64 { return float64(n/int64(h.align)) / float64(h.rate) }
 
 // wavChunk is the number of bytes of samples converted at a time.
 const wavChunk = 1 << 16

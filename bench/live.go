@@ -107,7 +107,12 @@ func Live(ctx context.Context, c Config, sessions []int, seconds float64, report
 	if b.pipeline, err = otograph.Open(b.system.Set, otograph.Config{Cores: c.Cores, Device: c.Device, OptimizedWords: true, Cascade: new(0.0), Audio: c.Audio}); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
+	defer func() {
+		for _, pcm := range b.sounds {
+			err = errors.Join(err, pcm.Close())
+		}
+		err = errors.Join(err, b.pipeline.Close())
+	}()
 	if err = b.prepare(ctx); err != nil {
 		return err
 	}
@@ -169,14 +174,6 @@ func (b *liveBench) prepare(ctx context.Context) error {
 		b.offline = append(b.offline, res)
 	}
 	return nil
-}
-
-// close closes the recordings and the models.
-func (b *liveBench) close() (err error) {
-	for _, pcm := range b.sounds {
-		err = errors.Join(err, pcm.Close())
-	}
-	return errors.Join(err, b.pipeline.Close())
 }
 
 func (b *liveBench) announce(item, what string, done int) {

@@ -36,9 +36,7 @@ func (m Money) String() string {
 }
 
 // Number returns the amount with no more digits than it needs: "12.5", "0.0033", "7".
-func (m Money) Number() string {
-	return strings.TrimSuffix(strings.TrimRight(m.String(), "0"), ".")
-}
+func (m Money) Number() string { return strings.TrimSuffix(strings.TrimRight(m.String(), "0"), ".") }
 
 // MarshalJSON writes the amount as a JSON number with its exact digits.
 func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.Number()), nil }

@@ -14,9 +14,7 @@ type matrix struct {
 	dim  int
 }
 
-func newMatrix(n, dim int) matrix {
-	return matrix{data: make([]float32, n*dim), n: n, dim: dim}
-}
+func newMatrix(n, dim int) matrix { return matrix{data: make([]float32, n*dim), n: n, dim: dim} }
 
 func (m matrix) row(i int) []float32 { return m.data[i*m.dim : (i+1)*m.dim : (i+1)*m.dim] }
 

@@ -216,9 +216,7 @@ func either(conditions ...condition) condition {
 	}
 }
 
-func not(condition condition) condition {
-	return func(g Graph) bool { return !condition(g) }
-}
+func not(condition condition) condition { return func(g Graph) bool { return !condition(g) } }
 
 // named requires that the metadata names one of the models.
 func named(names ...string) condition {
@@ -240,13 +238,9 @@ func metadata(flag string) condition {
 }
 
 // in and out require that each name is among the inputs or outputs.
-func in(names ...string) condition {
-	return func(g Graph) bool { return hasAll(g.Inputs, names) }
-}
+func in(names ...string) condition { return func(g Graph) bool { return hasAll(g.Inputs, names) } }
 
-func out(names ...string) condition {
-	return func(g Graph) bool { return hasAll(g.Outputs, names) }
-}
+func out(names ...string) condition { return func(g Graph) bool { return hasAll(g.Outputs, names) } }
 
 func inPrefix(prefix string) condition {
 	return func(g Graph) bool {

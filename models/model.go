@@ -158,9 +158,7 @@ func (m *Model) Hash() (string, error) {
 }
 
 // String returns the model's name, role and contract on one line.
-func (m *Model) String() string {
-	return fmt.Sprintf("%s (%s, %s)", m.Name, m.Role, m.Contract)
-}
+func (m *Model) String() string { return fmt.Sprintf("%s (%s, %s)", m.Name, m.Role, m.Contract) }
 
 // Calibration estimates how much of a recognizer's text is correct from the
 // mean logarithm of the probabilities that the model assigned to the text's

@@ -82,10 +82,7 @@ func (a Available) Only(name string) (Available, bool) {
 // The earlier option optimize_zh restricts the optimized tier to Chinese (true)
 // or disables it (false).
 func Route(language string, o Options, a Available) Tier {
-	if o.Optimize != nil && !*o.Optimize {
-		return TierStandard
-	}
-	if o.OptimizeZh != nil && (!*o.OptimizeZh || language != "zh") {
+	if o.Optimize != nil && !*o.Optimize || o.OptimizeZh != nil && (!*o.OptimizeZh || language != "zh") {
 		return TierStandard
 	}
 	if slices.Contains(a.Optimized, language) {

@@ -21,9 +21,7 @@ func OfAudio(list []Warning) []Warning {
 }
 
 // Given returns the JSON names of the set options, in Table's order.
-func (o Options) Given() []string {
-	return o.names(func(Option, reflect.Value) bool { return true })
-}
+func (o Options) Given() []string { return o.names(func(Option, reflect.Value) bool { return true }) }
 
 // Changed returns the JSON names of options off their default, in order.
 func (o Options) Changed() []string {

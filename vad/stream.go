@@ -67,9 +67,7 @@ func (s *Stream) Open() (start int, settled, certain, speaking bool) {
 }
 
 // Pending reports whether a segment has ended that Feed has not yet returned.
-func (s *Stream) Pending() bool {
-	return s.i >= 0 && !s.given && s.closed(s.i) || s.closed(s.i+1)
-}
+func (s *Stream) Pending() bool { return s.i >= 0 && !s.given && s.closed(s.i) || s.closed(s.i+1) }
 
 // Cut ends unfinished speech at the present end of the sound and returns the
 // remaining segments. Later ones begin after the cut.

@@ -33,9 +33,7 @@ type job struct {
 }
 
 // samples returns a copy of the sound of the job's window.
-func (j *job) samples() []float32 {
-	return j.window.Samples(make([]float32, 0, j.window.Len()), j.pcm)
-}
+func (j *job) samples() []float32 { return j.window.Samples(make([]float32, 0, j.window.Len()), j.pcm) }
 
 // plan decides which searches a window needs.
 type plan interface {

@@ -284,10 +284,8 @@ func (p *passage) put(times []wordtimes.Time, w decode.Window) {
 
 // silent reports whether no speech is within 0.2 s of a stretch.
 func silent(speech []audio.Span, from, to float64) bool {
-	for _, s := range speech {
-		if a, b := s.Seconds(); a < to+0.2 && b > from-0.2 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(speech, func(s audio.Span) bool {
+		a, b := s.Seconds()
+		return a < to+0.2 && b > from-0.2
+	})
 }

@@ -194,20 +194,15 @@ func (p *progress) settle() (change func(w *part) error) {
 			return p.mend
 		}
 		for _, q := range p.parts[p.next] {
-			p.pass(q.result)
+			if len(q.result.bare) > 0 || q.result.attempt.degenerate() && len(q.result.words) > 0 {
+				p.sentences = nil // these words and later ones wait for the repair
+			}
+			if p.sentences != nil {
+				p.sentences.Add(q.result.spoken())
+			}
 		}
 	}
 	return nil
-}
-
-// pass passes on the words of a window, unless a repair will change some.
-func (p *progress) pass(r result) {
-	if len(r.bare) > 0 || r.attempt.degenerate() && len(r.words) > 0 {
-		p.sentences = nil // later words wait for the repair
-	}
-	if p.sentences != nil {
-		p.sentences.Add(r.spoken())
-	}
 }
 
 // Sketch implements asr.Sketcher. It encodes the speech with little silence

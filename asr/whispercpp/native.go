@@ -131,9 +131,7 @@ func takeWarning() string {
 }
 
 // lastWarning returns takeWarning, or otherwise if that is empty.
-func lastWarning(otherwise string) string {
-	return cmp.Or(takeWarning(), otherwise)
-}
+func lastWarning(otherwise string) string { return cmp.Or(takeWarning(), otherwise) }
 
 //export ogNativeLog
 func ogNativeLog(level C.int, text *C.char) {
@@ -208,9 +206,7 @@ func (w *weights) free() {
 func (w *weights) ends() (eot, begin int32) { return int32(C.og_eot(w.c)), int32(C.og_beg(w.c)) }
 
 // text returns the bytes of a token, which need not be whole characters.
-func (w *weights) text(token int32) string {
-	return C.GoString(C.og_token_text(w.c, C.int32_t(token)))
-}
+func (w *weights) text(token int32) string { return C.GoString(C.og_token_text(w.c, C.int32_t(token))) }
 
 // state is a whisper_state; one decode at a time may use it. Its buffers need
 // 100 to 200 MB of address space with published models.

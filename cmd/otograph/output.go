@@ -37,14 +37,10 @@ func sayUnless(err error, format string, args ...any) error {
 var printError error
 
 // drawable reports whether a file is a terminal with control sequences.
-func drawable(f *os.File) bool {
-	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
-}
+func drawable(f *os.File) bool { return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" }
 
 // warn prints to standard error.
-func warn(format string, args ...any) {
-	fmt.Fprint(os.Stderr, cleanText(fmt.Sprintf(format, args...)))
-}
+func warn(format string, args ...any) { fmt.Fprint(os.Stderr, cleanText(fmt.Sprintf(format, args...))) }
 
 // printWarnings prints the warnings about a recording, and unless quiet is set
 // those about options.

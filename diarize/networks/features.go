@@ -35,11 +35,9 @@ func newExtractor(l layout) extractor {
 // banks: filter banks with the mean over the window subtracted, [T, bands].
 type banks struct{ *dsp.Extractor }
 
-func (k banks) length(n int) int { return k.Frames(n) }
-func (k banks) size(t int) int   { return t * k.Bands() }
-func (k banks) write(dst, x []float32) {
-	dsp.SubtractMean(dst, k.Compute(dst, x), k.Bands())
-}
+func (k banks) length(n int) int       { return k.Frames(n) }
+func (k banks) size(t int) int         { return t * k.Bands() }
+func (k banks) write(dst, x []float32) { dsp.SubtractMean(dst, k.Compute(dst, x), k.Bands()) }
 
 // nemo: normalized log-mel, [bands, T] with T padded with zeros to a multiple
 // of 16, as in the networks' training.

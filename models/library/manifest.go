@@ -237,9 +237,7 @@ func localName(name string) error {
 	return nil
 }
 
-func isSHA256(s string) bool {
-	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
-}
+func isSHA256(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
 
 // writeJSON replaces a file atomically: a reader sees old or new content.
 func writeJSON(file string, content any) error {

@@ -375,9 +375,7 @@ func syncFiles(dir string) error {
 }
 
 // emptyDir creates a folder, or empties it.
-func emptyDir(dir string) error {
-	return errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755))
-}
+func emptyDir(dir string) error { return errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)) }
 
 // modelName turns any text into a safe folder name.
 func modelName(s string) string {

@@ -20,9 +20,7 @@ type Marks struct {
 }
 
 // ignored reports whether NIST's text of a segment excludes it from scoring.
-func ignored(text string) bool {
-	return strings.EqualFold(text, "IGNORE_TIME_SEGMENT_IN_SCORING")
-}
+func ignored(text string) bool { return strings.EqualFold(text, "IGNORE_TIME_SEGMENT_IN_SCORING") }
 
 // takeMarks removes the marks of NIST's formats from a transcript, and also
 // segments that are not scored and all alternatives but the first.

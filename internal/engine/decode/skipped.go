@@ -83,9 +83,7 @@ func Skipped(words []Word, from, to float64, speech []audio.Span) []Skip {
 
 // Brisk reports whether words in the given seconds of speech have the pace of
 // continuous speech, so that no word can be missing.
-func Brisk(words []Word, seconds float64) bool {
-	return seconds <= slowPace*weights(words)[len(words)]
-}
+func Brisk(words []Word, seconds float64) bool { return seconds <= slowPace*weights(words)[len(words)] }
 
 // Fills reports whether words may be all words in the given seconds of speech.
 func Fills(words []Word, seconds float64) bool {

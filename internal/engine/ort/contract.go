@@ -69,6 +69,4 @@ func (g *Graph) Input(name string) (Info, bool) { return onnxfile.Find(g.Inputs,
 func (g *Graph) Output(name string) (Info, bool) { return onnxfile.Find(g.Outputs, name) }
 
 // IOList formats the model's inputs and outputs for an error message.
-func (g *Graph) IOList() string {
-	return onnxfile.Signature(g.Inputs, g.Outputs)
-}
+func (g *Graph) IOList() string { return onnxfile.Signature(g.Inputs, g.Outputs) }

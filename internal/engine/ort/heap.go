@@ -38,9 +38,7 @@ const bigBlock = 2 << 20
 // recording. glibc raises its threshold for big blocks to 32 MB as soon as one
 // is freed, and creates eight heaps per core, so memory freed by models stays
 // resident. For measurements see docs/measurements/costs.md.
-func flattenHeap() {
-	C.og_flat_heap(C.int(max(2, runtime.GOMAXPROCS(0))), bigBlock)
-}
+func flattenHeap() { C.og_flat_heap(C.int(max(2, runtime.GOMAXPROCS(0))), bigBlock) }
 
 // TrimHeap returns the free memory of the C library's heap to the system.
 // Closed models leave blocks between small ones in use, and glibc returns only

@@ -16,19 +16,13 @@ type Tensor struct {
 
 // NewFloat32 returns a tensor of the shape over data. An empty shape is a
 // scalar. The number of elements is checked when the tensor is used.
-func NewFloat32(shape []int64, data []float32) *Tensor {
-	return &Tensor{Float32, shape, data}
-}
+func NewFloat32(shape []int64, data []float32) *Tensor { return &Tensor{Float32, shape, data} }
 
 // NewInt64 returns a tensor of 64-bit integers over data.
-func NewInt64(shape []int64, data []int64) *Tensor {
-	return &Tensor{Int64, shape, data}
-}
+func NewInt64(shape []int64, data []int64) *Tensor { return &Tensor{Int64, shape, data} }
 
 // NewInt32 returns a tensor of 32-bit integers over data.
-func NewInt32(shape []int64, data []int32) *Tensor {
-	return &Tensor{Int32, shape, data}
-}
+func NewInt32(shape []int64, data []int32) *Tensor { return &Tensor{Int32, shape, data} }
 
 // NewIntegers returns a tensor of values for an input of int32 or int64; without
 // a shape it is a vector.
@@ -51,9 +45,7 @@ func converted[T, S int | int32 | int64](values []S) []T {
 }
 
 // NewBool returns a tensor of truth values over data.
-func NewBool(shape []int64, data []bool) *Tensor {
-	return &Tensor{onnxfile.Bool, shape, data}
-}
+func NewBool(shape []int64, data []bool) *Tensor { return &Tensor{onnxfile.Bool, shape, data} }
 
 // Type returns the element type.
 func (t *Tensor) Type() Type { return t.typ }

@@ -4,9 +4,7 @@ package texts
 
 // EditDistance returns Levenshtein's distance: the fewest insertions, deletions
 // and substitutions that turn a into b.
-func EditDistance[T comparable](a, b []T) int {
-	return EditDistances(a, b)[len(b)]
-}
+func EditDistance[T comparable](a, b []T) int { return EditDistances(a, b)[len(b)] }
 
 // EditDistances returns a's distances to the first 0 … len(b) elements of b.
 func EditDistances[T comparable](a, b []T) []int {

@@ -50,6 +50,4 @@ func Times(in Input) []Time {
 func (in Input) Positions() int { return (len(in.Samples) + positionSamples - 1) / positionSamples }
 
 // positions returns the number of encoder positions with sound.
-func positions(in Input, scores [][][]float32) int {
-	return min(in.Positions(), len(scores[0][0]))
-}
+func positions(in Input, scores [][][]float32) int { return min(in.Positions(), len(scores[0][0])) }

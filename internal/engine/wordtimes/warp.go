@@ -13,9 +13,7 @@ type matrix struct {
 	values        []float32
 }
 
-func newMatrix(rows, columns int) matrix {
-	return matrix{rows, columns, make([]float32, rows*columns)}
-}
+func newMatrix(rows, columns int) matrix { return matrix{rows, columns, make([]float32, rows*columns)} }
 
 func (m matrix) row(i int) []float32 { return m.values[i*m.columns : (i+1)*m.columns] }
 

@@ -116,9 +116,7 @@ func (g *Graph) Const(t Tensor) string {
 func (g *Graph) Ints(v ...int64) string { return g.Const(Ints([]int64{int64(len(v))}, v...)) }
 
 // Bytes writes the model.
-func (g *Graph) Bytes() []byte {
-	return g.BytesIn(func(size int) []byte { return make([]byte, size) })
-}
+func (g *Graph) Bytes() []byte { return g.BytesIn(func(size int) []byte { return make([]byte, size) }) }
 
 // BytesIn writes the model to a block returned by alloc.
 func (g *Graph) BytesIn(alloc func(size int) []byte) []byte {
@@ -146,14 +144,10 @@ type Tensor struct {
 }
 
 // Floats returns a float32 tensor; an empty shape is a scalar.
-func Floats(shape []int64, v ...float32) Tensor {
-	return RawTensor(Float32, shape, littleEndian(v))
-}
+func Floats(shape []int64, v ...float32) Tensor { return RawTensor(Float32, shape, littleEndian(v)) }
 
 // Ints returns an int64 tensor; an empty shape is a scalar.
-func Ints(shape []int64, v ...int64) Tensor {
-	return RawTensor(Int64, shape, littleEndian(v))
-}
+func Ints(shape []int64, v ...int64) Tensor { return RawTensor(Int64, shape, littleEndian(v)) }
 
 func littleEndian(numbers any) []byte {
 	raw, err := binary.Append(nil, binary.LittleEndian, numbers)

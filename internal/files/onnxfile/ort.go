@@ -73,9 +73,7 @@ type translator struct {
 	err  error
 }
 
-func (t *translator) fail(format string, a ...any) {
-	t.err = cmp.Or(t.err, fmt.Errorf(format, a...))
-}
+func (t *translator) fail(format string, a ...any) { t.err = cmp.Or(t.err, fmt.Errorf(format, a...)) }
 
 func (t *translator) graph(g table, depth int) *message {
 	var out message

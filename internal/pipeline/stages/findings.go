@@ -154,9 +154,7 @@ type Clock struct {
 }
 
 // ClockOf returns the clock of a recording.
-func ClockOf(pcm *audio.PCM) Clock {
-	return Clock{pcm.Timeline().End(pcm.Duration()), pcm.Timeline()}
-}
+func ClockOf(pcm *audio.PCM) Clock { return Clock{pcm.Timeline().End(pcm.Duration()), pcm.Timeline()} }
 
 // Duration returns the recording's length rounded to 0.1 ms, as in results.
 func (c Clock) Duration() float64 { return math.Round(c.length*1e4) / 1e4 }

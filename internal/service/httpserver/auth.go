@@ -336,6 +336,4 @@ func (s *Server) delayLogin(r *request, delay time.Duration) error {
 	}
 }
 
-func busyLogins() *apiError {
-	return rateLimited(1, "too many logins at the same time: try again")
-}
+func busyLogins() *apiError { return rateLimited(1, "too many logins at the same time: try again") }

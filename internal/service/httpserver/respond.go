@@ -88,9 +88,7 @@ func (s *Server) writeError(w http.ResponseWriter, e *apiError, path string) {
 func stamp(t time.Time) string { return t.UTC().Format(spec.TimeFormat) }
 
 // retrySeconds returns a wait for Retry-After: whole seconds, rounded up.
-func retrySeconds(wait time.Duration) int {
-	return max(1, int(math.Ceil(wait.Seconds())))
-}
+func retrySeconds(wait time.Duration) int { return max(1, int(math.Ceil(wait.Seconds()))) }
 
 // stampOrNull formats a time that may be missing.
 func stampOrNull(t *time.Time) *string {

@@ -105,9 +105,7 @@ func readSubmission(body io.Reader, audio func(io.Reader) error) (*submission, e
 	return s, s.check()
 }
 
-func bothSources() *apiError {
-	return invalid("audio_url and audio_base64: use only one of the two")
-}
+func bothSources() *apiError { return invalid("audio_url and audio_base64: use only one of the two") }
 
 // check validates the fields together.
 func (s *submission) check() error {

@@ -329,9 +329,7 @@ func (e *Error) Error() string { return e.message }
 // Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.cause }
 
-func invalid(format string, args ...any) *Error {
-	return &Error{message: fmt.Sprintf(format, args...)}
-}
+func invalid(format string, args ...any) *Error { return &Error{message: fmt.Sprintf(format, args...)} }
 
 // ReadError reports that a stream failed before its end. Its text is safe for
 // the client.

@@ -22,9 +22,7 @@ type Ref struct{ TaskID, AccountID, Lane string }
 
 // Added counts a task that was inserted in the phase "queued" in the same
 // transaction. Call Wake after the commit.
-func (q *Queue) Added(ctx context.Context, tx *sql.Tx, r Ref) error {
-	return q.count(ctx, tx, r, 1)
-}
+func (q *Queue) Added(ctx context.Context, tx *sql.Tx, r Ref) error { return q.count(ctx, tx, r, 1) }
 
 // Withdrawn counts a task that left "queued" unclaimed in the transaction.
 func (q *Queue) Withdrawn(ctx context.Context, tx *sql.Tx, r Ref) error {

@@ -88,9 +88,7 @@ var encoders = sync.Pool{New: func() any {
 }}
 
 // length returns the recording's length with gaps, rounded like Seconds.
-func (o Outcome) length() float64 {
-	return max(o.Seconds, math.Round(o.Result.AudioDuration*1e4)/1e4)
-}
+func (o Outcome) length() float64 { return max(o.Seconds, math.Round(o.Result.AudioDuration*1e4)/1e4) }
 
 func (o Outcome) document() ([]byte, error) {
 	var out bytes.Buffer

@@ -112,9 +112,7 @@ type assembler []unix.SockFilter
 
 func statement(code uint16, k uint32) unix.SockFilter { return unix.SockFilter{Code: code, K: k} }
 
-func answer(action uint32) unix.SockFilter {
-	return statement(unix.BPF_RET|unix.BPF_K, action)
-}
+func answer(action uint32) unix.SockFilter { return statement(unix.BPF_RET|unix.BPF_K, action) }
 
 // jump skips yes instructions if the test holds, no if it does not.
 func jump(test uint16, k uint32, yes, no uint8) unix.SockFilter {
@@ -122,9 +120,7 @@ func jump(test uint16, k uint32, yes, no uint8) unix.SockFilter {
 }
 
 // load loads 32 bits of seccomp_data.
-func load(at uint32) unix.SockFilter {
-	return statement(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, at)
-}
+func load(at uint32) unix.SockFilter { return statement(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, at) }
 
 // rule appends instructions that return the verdict on a call.
 func (a *assembler) rule(r rule) {

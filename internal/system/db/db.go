@@ -334,10 +334,8 @@ func (d *DB) tryWrite(ctx context.Context, fn func(tx *sql.Tx) error) error {
 			}
 		}
 		undone := slices.Contains([]string{"40001", codeDeadlock}, postgresCode(err)) // for certain, and to be repeated
-		if !undone || try == maxTries || ctx.Err() != nil {
-			return d.Classify(err)
-		}
-		if !backoff.Sleep(ctx, time.Duration(try)*time.Duration(1+rand.IntN(10))*time.Millisecond) {
+		pause := time.Duration(try*(1+rand.IntN(10))) * time.Millisecond
+		if !undone || try == maxTries || ctx.Err() != nil || !backoff.Sleep(ctx, pause) {
 			return d.Classify(err)
 		}
 	}

@@ -399,10 +399,7 @@ func HashFile(file string) (string, int64, error) {
 	defer f.Close()
 	h := sha256.New()
 	n, err := io.Copy(h, f)
-	if err != nil {
-		return "", 0, err
-	}
-	return hex.EncodeToString(h.Sum(nil)), n, nil
+	return hex.EncodeToString(h.Sum(nil)), n, err
 }
 
 // PartFile returns the path of a download until it is complete. Its name

@@ -133,11 +133,6 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	return c.do(req.Context(), req.Method, req.URL.String(), req.Header, req.Body, req.ContentLength)
 }
 
-// Get is Do for a GET request; header may be nil.
-func (c *Client) Get(ctx context.Context, raw string, header http.Header) (*http.Response, error) {
-	return c.do(ctx, http.MethodGet, raw, header, nil, 0)
-}
-
 func (c *Client) do(ctx context.Context, method, raw string, header http.Header, body io.ReadCloser, length int64) (*http.Response, error) {
 	follows := (method == http.MethodGet || method == http.MethodHead || method == "") && c.cfg.MaxRedirects > 0
 	t, err := c.parse(raw)

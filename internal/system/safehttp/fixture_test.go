@@ -229,3 +229,8 @@ func selfSigned(t testing.TB) tls.Certificate {
 	require.NoError(t, err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
+
+// Get is Do for a GET request; header may be nil.
+func (c *Client) Get(ctx context.Context, raw string, header http.Header) (*http.Response, error) {
+	return c.do(ctx, http.MethodGet, raw, header, nil, 0)
+}

@@ -34,9 +34,7 @@ func (e *refusal) Permanent() bool { return true }
 // text, so that it reveals nothing about the internal network.
 var errNotPublic error = &refusal{"the host is not a public address that this service may access"}
 
-func refuse(format string, args ...any) error {
-	return &refusal{fmt.Sprintf(format, args...)}
-}
+func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
 
 // MaxURL is the longest accepted URL, in bytes.
 const MaxURL = 8192

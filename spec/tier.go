@@ -128,7 +128,11 @@ func PossibleTiers(o Options, sets []Available) []Tier {
 	if len(sets) == 0 {
 		sets = []Available{{Standard: true}, {Standard: true, Optimized: OptimizedLanguages()}}
 	}
-	return slices.DeleteFunc([]Tier{TierStandard, TierOptimized}, func(tier Tier) bool {
-		return !slices.ContainsFunc(sets, func(a Available) bool { return a.runs(tier, o) })
-	})
+	var possible []Tier
+	for _, tier := range []Tier{TierStandard, TierOptimized} {
+		if slices.ContainsFunc(sets, func(a Available) bool { return a.runs(tier, o) }) {
+			possible = append(possible, tier)
+		}
+	}
+	return possible
 }

@@ -1,9 +1,6 @@
 package spec
 
-import (
-	"reflect"
-	"slices"
-)
+import "reflect"
 
 // WarnAudio is the Option of warnings about the recording and its speakers.
 const WarnAudio = "audio"
@@ -16,8 +13,13 @@ type Warning struct {
 }
 
 // OfAudio returns the warnings about the recording, for all result forms.
-func OfAudio(list []Warning) []Warning {
-	return slices.DeleteFunc(slices.Clone(list), func(w Warning) bool { return w.Option != WarnAudio })
+func OfAudio(list []Warning) (out []Warning) {
+	for _, w := range list {
+		if w.Option == WarnAudio {
+			out = append(out, w)
+		}
+	}
+	return out
 }
 
 // Given returns the JSON names of the set options, in Table's order.

@@ -339,8 +339,13 @@ func repeats(words, neighbors []decode.Word) bool {
 }
 
 // within returns the words whose middle lies between two times.
-func within(words []decode.Word, from, to float64) []decode.Word {
-	return slices.DeleteFunc(slices.Clone(words), func(w decode.Word) bool { return w.Start+w.End < 2*from || w.Start+w.End >= 2*to })
+func within(words []decode.Word, from, to float64) (list []decode.Word) {
+	for _, w := range words {
+		if at := (w.Start + w.End) / 2; at >= from && at < to {
+			list = append(list, w)
+		}
+	}
+	return list
 }
 
 // meanLogProb is the mean over the words' tokens.

@@ -13,10 +13,9 @@ type Rows struct {
 	// Shift is the duration of a row in seconds.
 	Shift float64
 
-	from   []int32 // the start of each row in ids and logs, and the end
-	ids    []uint32
-	logs   []float32
-	blanks []float32
+	from         []int32 // the start of each row in ids and logs, and the end
+	ids          []uint32
+	logs, blanks []float32
 }
 
 // floor is the log posterior of tokens that Rows leaves out. mostTokens is the

@@ -20,19 +20,18 @@ const (
 
 // downmix mixes channels block by block, however the input is split.
 type downmix struct {
-	channels int
-	fade     int
-	block    []float32 // interleaved; cap is the block's length
-	weights  []float32 // weights at the end of the last block
-	target   []float32
-	sum      []float64 // per channel in the block
-	square   []float64
-	energy   []float64 // per channel since the beginning, without the DC offset
-	audible  []bool    // channels that ever carried a signal
-	single   int       // channel used alone while the mean cancels, else -1
-	started  bool
-	mono     []float32
-	emit     func([]float32) error
+	channels, fade int
+	block          []float32 // interleaved; cap is the block's length
+	weights        []float32 // weights at the end of the last block
+	target         []float32
+	sum            []float64 // per channel in the block
+	square         []float64
+	energy         []float64 // per channel since the beginning, without the DC offset
+	audible        []bool    // channels that ever carried a signal
+	single         int       // channel used alone while the mean cancels, else -1
+	started        bool
+	mono           []float32
+	emit           func([]float32) error
 }
 
 func newDownmix(channels, rate int, emit func([]float32) error) *downmix {

@@ -51,24 +51,23 @@ func findFFmpeg(o Options) (string, error) {
 
 // report collects what ffmpeg prints about its input.
 type report struct {
-	mu        sync.Mutex
-	output    bool // the description of the input has ended
-	duration  float64
-	start     float64
-	estimated bool
-	tracks    []track
-	kinds     []string
-	video     bool
-	mapped    int // index of the decoded stream
-	choice    int // Options.Track
-	problems  []string
-	faults    int
-	unable    bool // ffmpeg cannot write Matroska
-	sealed    bool // all tracks are encrypted
-	stamps    stamps
-	primer    float64  // seconds that an encoder put before the sound, which the file does not declare
-	corrupt   []int    // streams with damaged packets, the first hundred
-	rates     []string // of the decoded frames, as ffmpeg writes them
+	mu              sync.Mutex
+	output          bool // the description of the input has ended
+	duration, start float64
+	estimated       bool
+	tracks          []track
+	kinds           []string
+	video           bool
+	mapped          int // index of the decoded stream
+	choice          int // Options.Track
+	problems        []string
+	faults          int
+	unable          bool // ffmpeg cannot write Matroska
+	sealed          bool // all tracks are encrypted
+	stamps          stamps
+	primer          float64  // seconds that an encoder put before the sound, which the file does not declare
+	corrupt         []int    // streams with damaged packets, the first hundred
+	rates           []string // of the decoded frames, as ffmpeg writes them
 }
 
 type track struct {

@@ -83,12 +83,11 @@ func (in *input) close() {
 
 // meter counts and hashes the original bytes, up to the limit.
 type meter struct {
-	ctx  context.Context
-	r    io.Reader
-	name string
-	max  int64
-	n    int64
-	sum  hash.Hash
+	ctx    context.Context
+	r      io.Reader
+	name   string
+	max, n int64
+	sum    hash.Hash
 }
 
 func (m *meter) Read(b []byte) (int, error) {

@@ -5,18 +5,17 @@ import "os"
 // recorder writes interleaved samples of any rate as mono samples at SampleRate
 // to an unnamed file. With a nil file it only counts.
 type recorder struct {
-	name      string
-	limit     int64 // largest number of samples in the result, or -1 if unlimited
-	file      *os.File
-	count     int64 // frames of the input
-	samples   int64 // samples of the result
-	rate      int
-	nonFinite int64    // input samples that were NaN or infinite
-	mix       *downmix // nil for one channel
-	res       *Resampler
-	out       []float32
-	pending   []float32
-	apart     *channels // nil if only the mix is requested
+	name         string
+	limit        int64 // largest number of samples in the result, or -1 if unlimited
+	file         *os.File
+	count        int64 // frames of the input
+	samples      int64 // samples of the result
+	rate         int
+	nonFinite    int64    // input samples that were NaN or infinite
+	mix          *downmix // nil for one channel
+	res          *Resampler
+	out, pending []float32
+	apart        *channels // nil if only the mix is requested
 }
 
 const recorderBuffer = 1 << 16 // samples

@@ -20,10 +20,9 @@ const blockSamples = SampleRate
 // Tape is a sound that only grows, at its end, and forgets its beginning. The
 // positions of its samples never change. It is safe for concurrent use.
 type Tape struct {
-	mu     sync.Mutex
-	blocks [][]float32 // the first begins at position first; each but the last has blockSamples
-	first  int
-	end    int
+	mu         sync.Mutex
+	blocks     [][]float32 // the first begins at position first; each but the last has blockSamples
+	first, end int
 }
 
 // Append adds samples (mono at SampleRate), through the same limits as Open:

@@ -43,16 +43,15 @@ const guidTail = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
 // wavHeader holds the fields before the samples.
 type wavHeader struct {
-	container string // wav, rifx, rf64, bw64
-	order     binary.ByteOrder
-	tag       uint16 // of the samples; the sub-format's if extensible
-	channels  int
-	rate      int
-	width     int   // bytes per sample of one channel; 0 if compressed
-	align     int   // bytes per frame (per block if compressed)
-	data      int64 // bytes of samples according to the header, or untilEOF
-	codec     string
-	convert   convert // nil when compressed
+	container      string // wav, rifx, rf64, bw64
+	order          binary.ByteOrder
+	tag            uint16 // of the samples; the sub-format's if extensible
+	channels, rate int
+	width          int   // bytes per sample of one channel; 0 if compressed
+	align          int   // bytes per frame (per block if compressed)
+	data           int64 // bytes of samples according to the header, or untilEOF
+	codec          string
+	convert        convert // nil when compressed
 }
 
 // tape reads a header front to back and keeps the bytes, so that the stream can

@@ -76,13 +76,10 @@ type Account struct {
 
 // state is the part of an account that Hold and Raise check.
 type state struct {
-	balance                 Money
-	heldTasks, heldBatch    Money
-	packs                   Money
-	active, waitingBatch    int
-	tier                    int
-	concurrency, tps, burst sql.NullInt64
-	packConcurrency         int
+	balance, heldTasks, heldBatch, packs Money
+	active, waitingBatch, tier           int
+	concurrency, tps, burst              sql.NullInt64
+	packConcurrency                      int
 }
 
 // Querier is a database or a transaction.

@@ -27,15 +27,13 @@ const maxAmount = 1_000_000_000 * Unit
 
 // Transaction is a ledger entry; its JSON is the specification's transaction.
 type Transaction struct {
-	ID            string
-	AccountID     string
-	TaskID        string // deductions only
-	Type          TransactionType
-	Amount        Money // the change of the balance
-	BalanceBefore Money
-	BalanceAfter  Money
-	Description   string
-	CreatedAt     time.Time
+	ID, AccountID               string
+	TaskID                      string // deductions only
+	Type                        TransactionType
+	Amount                      Money // the change of the balance
+	BalanceBefore, BalanceAfter Money
+	Description                 string
+	CreatedAt                   time.Time
 }
 
 // Recharge adds amount (> 0) to the balance.

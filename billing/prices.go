@@ -87,13 +87,10 @@ func (s *Store) SetPrices(ctx context.Context, p Prices, validFrom time.Time) (P
 
 // Usage is the amount of service that a task used or may use.
 type Usage struct {
-	Mode    spec.Tier
-	Seconds float64 // decoded duration
-	Diarize bool
-	Events  bool
-	Batch   bool
-	Live    bool
-	Partial bool // the rest of the recording is missing or could not be read
+	Mode                         spec.Tier
+	Seconds                      float64 // decoded duration
+	Diarize, Events, Batch, Live bool
+	Partial                      bool // the rest of the recording is missing or could not be read
 }
 
 // Detail breaks a price down. Components that the task did not use are nil.

@@ -46,9 +46,8 @@ const sceneStep = audio.SampleRate / 100
 // tile is a window of the segmenter and the part of it that counts: the middle,
 // which has context on both sides.
 type tile struct {
-	window   audio.Span
-	middle   audio.Span
-	activity Activity
+	window, middle audio.Span
+	activity       Activity
 }
 
 // at returns the tile's local speakers at a sample of the recording.

@@ -9,9 +9,8 @@ import (
 
 // matrix holds n row vectors of one dimension in one slice.
 type matrix struct {
-	data []float32
-	n    int
-	dim  int
+	data   []float32
+	n, dim int
 }
 
 func newMatrix(n, dim int) matrix { return matrix{data: make([]float32, n*dim), n: n, dim: dim} }

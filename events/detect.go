@@ -77,8 +77,7 @@ const besideSpeech, leastBesideSpeech = 5, 0.5
 // open is an event that may still grow.
 type open struct {
 	frames     int // frames that exceed the threshold; 0 if no event is open
-	sum        float64
-	peak       float64
+	sum, peak  float64
 	start, end float64 // seconds
 	last       int     // last frame
 }

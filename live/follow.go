@@ -35,19 +35,18 @@ type follower struct {
 
 // utterance is speech without a long pause.
 type utterance struct {
-	id       int
-	start    int
-	after    int          // the end of the previous utterance
-	spans    []audio.Span // that have ended
-	sketched int          // where the sound of the last recognition ended
-	rested   bool         // that was in the pause that continues
-	ended    bool         // no Partial may follow; Session.mu is held, as for stop
-	stop     func()       // ends the recognition of the text so far; nil before the first one
-	last     string       // the last recognition
-	state    any          // of the recognizer, to continue the text; nil if it cannot
-	end      int          // of the last recognition's sound
-	earlier  string       // the recognition before
-	shown    string       // the text of the last Partial
+	id, start int
+	after     int          // the end of the previous utterance
+	spans     []audio.Span // that have ended
+	sketched  int          // where the sound of the last recognition ended
+	rested    bool         // that was in the pause that continues
+	ended     bool         // no Partial may follow; Session.mu is held, as for stop
+	stop      func()       // ends the recognition of the text so far; nil before the first one
+	last      string       // the last recognition
+	state     any          // of the recognizer, to continue the text; nil if it cannot
+	end       int          // of the last recognition's sound
+	earlier   string       // the recognition before
+	shown     string       // the text of the last Partial
 }
 
 // prepare opens the models and streams of a session.

@@ -108,15 +108,14 @@ type Session struct {
 	wake   chan struct{}
 	done   chan struct{} // closed when follow has ended
 
-	mu      sync.Mutex
-	more    *sync.Cond // signals events, and the end
-	events  []Event
-	closing bool
-	ended   bool
-	err     error
-	marks   []mark // that have not been done
-	once    sync.Once
-	result  *otograph.Result
+	mu             sync.Mutex
+	more           *sync.Cond // signals events, and the end
+	events         []Event
+	closing, ended bool
+	err            error
+	marks          []mark // that have not been done
+	once           sync.Once
+	result         *otograph.Result
 
 	follower
 	text recognized

@@ -42,10 +42,9 @@ func writeDOCX(w io.Writer, title string, cues []Cue) error {
 
 // paragraph is the uninterrupted speech of one speaker.
 type paragraph struct {
-	Start   int64 // milliseconds
-	Speaker string
-	Text    string
-	Event   bool
+	Start         int64 // milliseconds
+	Speaker, Text string
+	Event         bool
 }
 
 // longestParagraph is the number of bytes after which a paragraph ends with the

@@ -96,12 +96,7 @@ type Options struct {
 // DefaultOptions returns the service's defaults: threshold 0.35, speech of at
 // least 250 ms, pauses of at least 100 ms, 30 ms of padding, no MaxSpeech.
 func DefaultOptions() Options {
-	return Options{
-		Threshold:  0.35,
-		MinSpeech:  0.25,
-		MinSilence: 0.1,
-		SpeechPad:  0.03,
-	}
+	return Options{Threshold: 0.35, MinSpeech: 0.25, MinSilence: 0.1, SpeechPad: 0.03}
 }
 
 // validate returns an error that names the first field that is out of range.

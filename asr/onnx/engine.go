@@ -160,19 +160,18 @@ type network interface {
 // Engine is an open recognizer: an asr.Transcriber and an asr.LanguageDetector.
 // It is safe for concurrent use.
 type Engine struct {
-	name     string
-	contract string
-	net      network
-	vocab    *vocabulary
-	lm       *wordScorer
-	known    []string
-	window   float64
-	batch    int          // the most windows per run
-	mu       sync.RWMutex // read-locked by every use, write-locked by Close
-	closed   bool
-	closeErr error
-	writing  func() *ctc.Vocabulary // the texts of a CTC output's tokens
-	spell    func() *speller
+	name, contract string
+	net            network
+	vocab          *vocabulary
+	lm             *wordScorer
+	known          []string
+	window         float64
+	batch          int          // the most windows per run
+	mu             sync.RWMutex // read-locked by every use, write-locked by Close
+	closed         bool
+	closeErr       error
+	writing        func() *ctc.Vocabulary // the texts of a CTC output's tokens
+	spell          func() *speller
 }
 
 var (

@@ -33,9 +33,8 @@ type predictor interface {
 // encoded holds the encoder's output for a window: n frames of dim numbers. The
 // numbers of a frame are stride apart, the frames step apart.
 type encoded struct {
-	data              []float32
-	dim, stride, step int
-	n                 int
+	data                 []float32
+	dim, stride, step, n int
 }
 
 // frame returns one of the n frames.

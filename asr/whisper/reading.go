@@ -30,13 +30,12 @@ const restSeconds, restSlack = 1.0, 0.2
 
 // attempt is one decode of a window and its measurements.
 type attempt struct {
-	tokens      []token
-	text        string
-	avgLogProb  float64
-	compression float64
-	looped      bool
-	temperature float64
-	times       []wordtimes.Time // of the words, in seconds of the file; nil if not measured
+	tokens                  []token
+	text                    string
+	avgLogProb, compression float64
+	looped                  bool
+	temperature             float64
+	times                   []wordtimes.Time // of the words, in seconds of the file; nil if not measured
 }
 
 // degenerate reports whether a text loops and should be decoded again.

@@ -38,14 +38,13 @@ type search struct {
 	most        int // the limit of a text's tokens
 	random      *rand.Rand
 
-	noSpeech  float64
-	languages map[string]float64
-	other     string
-	beams     []beam
-	ended     []hypothesis
-	steps     int
-	begun     bool
-	over      bool
+	noSpeech    float64
+	languages   map[string]float64
+	other       string
+	beams       []beam
+	ended       []hypothesis
+	steps       int
+	begun, over bool
 
 	logits     [][]float32 // one for each column that needs them
 	candidates []candidate

@@ -139,16 +139,15 @@ func (e *Engine) conclude(j *job, t *task) result {
 
 // progress reports the progress of a transcription to its caller.
 type progress struct {
-	opt         asr.Options
-	windows     []decode.Window
-	parts       [][]part // of each window: one, unless it is divided
-	ready       []bool
-	done, total float64
-	sentences   *decode.Settler // nil without a callback, and once the words must wait for the last repair
-	unasked     int             // passages whose languages may still be detected
-	left        int             // encoder passes for repairs during the first pass
-	mend        func(w *part) error
-	divide      func(w *part) error
+	opt          asr.Options
+	windows      []decode.Window
+	parts        [][]part // of each window: one, unless it is divided
+	ready        []bool
+	done, total  float64
+	sentences    *decode.Settler // nil without a callback, and once the words must wait for the last repair
+	unasked      int             // passages whose languages may still be detected
+	left         int             // encoder passes for repairs during the first pass
+	mend, divide func(w *part) error
 
 	mu     sync.Mutex
 	next   int   // the first window whose words are not passed on

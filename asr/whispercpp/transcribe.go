@@ -17,12 +17,11 @@ import (
 
 // request holds the parameters of a decode.
 type request struct {
-	language    string
-	prompt      string
-	beam        int // at temperature 0
-	samples     int // at higher temperatures
-	temperature float64
-	translate   bool
+	language, prompt string
+	beam             int // at temperature 0
+	samples          int // at higher temperatures
+	temperature      float64
+	translate        bool
 }
 
 // token is a decoded token.

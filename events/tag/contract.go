@@ -16,16 +16,15 @@ const fullClasses = 527
 
 // layout describes how to feed one file.
 type layout struct {
-	contract  string
-	input     string
-	rank      int      // of the input
-	length    ort.Info // second input with the frame counts; its name is empty if there is no such input
-	output    string
-	framewise bool // the output is [B,F,classes]
-	classes   int
-	single    bool // only batches of one
-	fixed     int  // samples or frames that the input must have; 0 if any number
-	rate      int  // Hz from the file's metadata; 0 if it has none
+	contract, input string
+	rank            int      // of the input
+	length          ort.Info // second input with the frame counts; its name is empty if there is no such input
+	output          string
+	framewise       bool // the output is [B,F,classes]
+	classes         int
+	single          bool // only batches of one
+	fixed           int  // samples or frames that the input must have; 0 if any number
+	rate            int  // Hz from the file's metadata; 0 if it has none
 }
 
 // scoreNames are the outputs' names by preference, for ambiguous shapes.

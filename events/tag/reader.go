@@ -1,8 +1,6 @@
 package tag
 
-import (
-	"github.com/otograph/otograph/audio"
-)
+import "github.com/otograph/otograph/audio"
 
 // reader returns windows of a recording at the network's sample rate, in order.
 // It only holds the overlap of two neighboring windows and one step.

@@ -29,10 +29,9 @@ const (
 
 // Check is the result of checking one file.
 type Check struct {
-	Role   models.Role
-	Model  string
-	Path   string
-	Status Status
+	Role        models.Role
+	Model, Path string
+	Status      Status
 	// Want is the recorded or published hash, Got the file's; empty if unknown.
 	Want, Got string
 }
@@ -144,11 +143,10 @@ func publishedAs(role models.Role, name string, size int64) iter.Seq2[Entry, Ass
 
 // Listed is a line of the list of models.
 type Listed struct {
-	Role      models.Role
-	Name      string
-	Contract  string
-	Languages []string
-	License   string
+	Role           models.Role
+	Name, Contract string
+	Languages      []string
+	License        string
 	// Size is the download size in bytes (0 if unknown) or, for a model that is
 	// not in the catalog, the size on disk.
 	Size int64

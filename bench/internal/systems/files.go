@@ -24,13 +24,12 @@ const maxFile = 512 << 20
 // files holds another program's transcripts: a folder with one for each
 // recording, or a file with all of them.
 type files struct {
-	path  string
-	sum   string
-	rows  map[string][]document // of a file, by the recordings' names without folders and extension
-	names map[string][]string   // the manifest's recordings, likewise, if no two may share a transcript
-	lines map[string]string     // of a file with one line per recording
-	named *namedLines           // of an RTTM, CTM or STM file
-	alone map[string]string     // the file's name by the name of a part, if the manifest has no other part of the file
+	path, sum string
+	rows      map[string][]document // of a file, by the recordings' names without folders and extension
+	names     map[string][]string   // the manifest's recordings, likewise, if no two may share a transcript
+	lines     map[string]string     // of a file with one line per recording
+	named     *namedLines           // of an RTTM, CTM or STM file
+	alone     map[string]string     // the file's name by a part's name, if the manifest has no other part of the file
 }
 
 // References opens transcripts like Files. It returns a function that returns

@@ -169,8 +169,7 @@ func pauseOf(resp *http.Response) time.Duration {
 // refusal returns an error with a server's status and message.
 func refusal(resp *http.Response, data []byte) error {
 	var answer struct {
-		Error  json.RawMessage
-		Detail json.RawMessage
+		Error, Detail json.RawMessage
 	}
 	text := strings.TrimSpace(string(data))
 	if json.Unmarshal(data, &answer) == nil && len(answer.Error)+len(answer.Detail) > 0 {

@@ -14,9 +14,8 @@ import (
 // Token is a piece of text from a recognizer. Its bytes need not be whole
 // characters, and words begin with a space.
 type Token struct {
-	Text        string
-	Probability float64
-	LogProb     float64
+	Text                 string
+	Probability, LogProb float64
 	// NoSpeech is the probability that the token's place has no speech.
 	NoSpeech float64
 	// Time is the token's time in the file (seconds); NaN if unknown.

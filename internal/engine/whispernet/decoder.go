@@ -10,18 +10,14 @@ import (
 
 // Decoder holds the buffers of decoder passes, not for concurrent use.
 type Decoder struct {
-	m       *Model
-	pool    *workerPool
-	x       memory[float32] // the columns between layers
-	normal  memory[float32]
-	qkv     memory[float32]
-	out     memory[float32]
-	hidden  memory[float32]
-	logits  memory[float32]
-	scores  []memory[float32] // by worker
-	eight   rows8
-	cells   [][]unsafe.Pointer // by column, the cache of earlier positions
-	columns []Column
+	m                                *Model
+	pool                             *workerPool
+	x                                memory[float32] // the columns between layers
+	normal, qkv, out, hidden, logits memory[float32]
+	scores                           []memory[float32] // by worker
+	eight                            rows8
+	cells                            [][]unsafe.Pointer // by column, the cache of earlier positions
+	columns                          []Column
 }
 
 // NewDecoder returns a decoder with the given number of threads.

@@ -134,12 +134,10 @@ func address(x []float32) *C.float { return (*C.float)(unsafe.SliceData(x)) }
 
 // matrix holds the weights of a linear layer and its bias.
 type matrix struct {
-	k, n   int
-	kind   int
-	data   memory[byte]
-	scales memory[float32]
-	bias   memory[float32]
-	c      C.og_panels // data and scales
+	k, n, kind   int
+	data         memory[byte]
+	scales, bias memory[float32]
+	c            C.og_panels // data and scales
 }
 
 func (w *matrix) free() {
@@ -203,10 +201,9 @@ func (r *rows8) free() {
 // operand is the left side of a product: m rows, and their 8-bit form if the
 // weights are 8-bit numbers.
 type operand struct {
-	x      []float32
-	stride int
-	m      int
-	eight  *rows8
+	x         []float32
+	stride, m int
+	eight     *rows8
 }
 
 // prepare computes the 8-bit form of an operand for w.

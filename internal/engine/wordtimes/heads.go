@@ -12,9 +12,7 @@ import (
 type shape struct{ layers, heads, vocabulary int32 }
 
 // The vocabularies of the published models.
-const (
-	englishOnly, multilingual, cantonese = 51864, 51865, 51866
-)
+const englishOnly, multilingual, cantonese = 51864, 51865, 51866
 
 // published holds the alignment heads that OpenAI publishes, those whose
 // attention follows the sound best, as pairs of layer and head, counted from 0.

@@ -1,8 +1,6 @@
 package wordtimes
 
-import (
-	"math"
-)
+import "math"
 
 // filterWidth is the width of the median filter over positions, as in Whisper.
 const filterWidth = 7

@@ -25,17 +25,15 @@ const Magic = 0x67676d6c
 
 // Header is a Whisper file's beginning: the network's dimensions in order.
 type Header struct {
-	Vocabulary   int32 // tokens: 51864 English only, 51865 multilingual, 51866 large-v3
-	AudioContext int32 // encoder positions (1500 = 30 s)
-	AudioState   int32 // width of the encoder
-	AudioHeads   int32
-	AudioLayers  int32
-	TextContext  int32 // decoder positions
-	TextState    int32 // width of the decoder
-	TextHeads    int32
-	TextLayers   int32
-	Mels         int32 // mel bands, 80 or 128
-	Type         int32 // ggml's number for the type of the weights, + 1000 times the quantization's version
+	Vocabulary              int32 // tokens: 51864 English only, 51865 multilingual, 51866 large-v3
+	AudioContext            int32 // encoder positions (1500 = 30 s)
+	AudioState              int32 // width of the encoder
+	AudioHeads, AudioLayers int32
+	TextContext             int32 // decoder positions
+	TextState               int32 // width of the decoder
+	TextHeads, TextLayers   int32
+	Mels                    int32 // mel bands, 80 or 128
+	Type                    int32 // ggml's number for the type of the weights, + 1000 times the quantization's version
 }
 
 // Multilingual reports whether the vocabulary has language tokens, by the rule
@@ -169,9 +167,8 @@ var headerTypes = map[int32]int32{0: 0, 1: 1, 2: 2, 3: 3, 7: 8, 8: 6, 9: 7, 10: 
 // the dimension, the possible values and the file's.
 func (h Header) Check() error {
 	fields := []struct {
-		name     string
-		v        int32
-		min, max int32
+		name        string
+		v, min, max int32
 	}{
 		{"vocabulary without added or missing tokens (n_vocab)", h.Vocabulary, 51864, 51866},
 		{"audio context (n_audio_ctx)", h.AudioContext, 1500, 1500},

@@ -76,13 +76,12 @@ func (w *walk) translated(r io.ReaderAt, size int64) error {
 }
 
 type walk struct {
-	h         *Header
-	weights   map[string]bool // names of the main graph's initializers
-	nodes     int
-	tensors   int
-	metaBytes int64
-	nameBytes int
-	files     map[string]bool // of external data
+	h              *Header
+	weights        map[string]bool // names of the main graph's initializers
+	nodes, tensors int
+	metaBytes      int64
+	nameBytes      int
+	files          map[string]bool // of external data
 	// visit, if set, is called for each stored dense tensor, and visitNode for
 	// each node, also of nested graphs and functions.
 	visit     func(t tensor, data field) error

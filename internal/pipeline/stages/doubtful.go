@@ -1,8 +1,6 @@
 package stages
 
-import (
-	"github.com/otograph/otograph/asr"
-)
+import "github.com/otograph/otograph/asr"
 
 // A word is doubtful if two models contradict it: the model that times words
 // gives it a probability below minEvidence, and the voice activity detector's

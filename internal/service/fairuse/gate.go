@@ -19,11 +19,10 @@ var ErrFull = errors.New("too many callers are waiting")
 type Gate struct {
 	places, perKey, maxWaiting int
 
-	mu      sync.Mutex
-	taken   int
-	waiting int
-	keys    map[string]*queue
-	ring    []*queue // keys with waiting callers, next first
+	mu             sync.Mutex
+	taken, waiting int
+	keys           map[string]*queue
+	ring           []*queue // keys with waiting callers, next first
 }
 
 // queue is one key's share of the gate.

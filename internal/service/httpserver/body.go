@@ -33,13 +33,12 @@ const (
 // connection of a body that never arrives and is not read.
 type pacedBody struct {
 	io.ReadCloser
-	ctl   *http.ResponseController
-	start time.Time
-	grace time.Duration
-	rate  int64
-	got   int64
-	ended bool // the body was read to its end
-	dead  bool // reading failed: the connection cannot be used again
+	ctl       *http.ResponseController
+	start     time.Time
+	grace     time.Duration
+	rate, got int64
+	ended     bool // the body was read to its end
+	dead      bool // reading failed: the connection cannot be used again
 }
 
 // extend sets the deadline for the bytes received so far.

@@ -53,10 +53,8 @@ func (s *Server) guardBodies(h http.Handler) http.Handler {
 // cannot be, and the connection has other requests.
 type earlyWriter struct {
 	http.ResponseWriter
-	body  *pacedBody
-	small bool
-	close bool
-	begun bool
+	body                *pacedBody
+	small, close, begun bool
 }
 
 // WriteHeader implements http.ResponseWriter.

@@ -116,10 +116,9 @@ const statusClientGone = 499
 
 // errorResponses maps the service's errors to responses.
 var errorResponses = []struct {
-	err     error
-	status  int
-	code    string
-	message string
+	err           error
+	status        int
+	code, message string
 }{
 	{tasks.ErrNotDone, http.StatusNotFound, codeNotFound, "the task is not done: there is no result yet"},
 	{tasks.ErrModel, http.StatusBadRequest, codeInvalidRequest, "model: there is no such model here; see GET /models"},

@@ -71,10 +71,7 @@ func (s *Server) writeError(w http.ResponseWriter, e *apiError, path string) {
 	}
 	w.Header().Del("Cache-Control")
 	w.Header().Del("Content-Disposition")
-	var body any = struct {
-		Error string `json:"error"`
-		Code  string `json:"error_code"`
-	}{e.Message, e.Code}
+	var body any = map[string]string{"error": e.Message, "error_code": e.Code}
 	switch {
 	case s.openAIPath(path):
 		body = e.openAI()

@@ -27,12 +27,10 @@ const (
 
 // terms are the common fields of a task and a batch.
 type terms struct {
-	options        spec.Options
-	effective      spec.EffectiveOptions // options with their defaults
-	callbackURL    string
-	callbackSecret string
-	batch          bool
-	allowTraining  bool
+	options                     spec.Options
+	effective                   spec.EffectiveOptions // options with their defaults
+	callbackURL, callbackSecret string
+	batch, allowTraining        bool
 
 	given map[string]bool // names that were in the body
 }
@@ -75,8 +73,7 @@ func (t *terms) check() (err error) {
 // submission is the body of POST /tasks.
 type submission struct {
 	terms
-	audioURL string
-	filename string
+	audioURL, filename string
 }
 
 // readSubmission reads the body of POST /tasks. The audio of audio_base64 is

@@ -15,11 +15,8 @@ type claimFunc func(ctx context.Context, tx *sql.Tx, c *Claim) error
 
 // Claim is a worker's hold on one task.
 type Claim struct {
-	TaskID    string
-	AccountID string
-	Lane      string
-	Worker    string
-	Attempt   int64 // fencing number
+	TaskID, AccountID, Lane, Worker string
+	Attempt                         int64 // fencing number
 }
 
 // taken is the list of columns that a claim sets in the task's row; $1 is the

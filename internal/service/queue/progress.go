@@ -17,9 +17,8 @@ const progressChannel = "otograph_progress"
 // part of the run, 0 to 1. The next report overwrites it. It is not fenced, and
 // is deleted when the claim ends.
 type Progress struct {
-	TaskID   string
-	Stage    string
-	Fraction float64
+	TaskID, Stage string
+	Fraction      float64
 	// Segments are new sentences, First is the number of the first one, and
 	// Attempt is the claim's, which fences them. They stay until the task ends.
 	Attempt  int64

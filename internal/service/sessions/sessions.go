@@ -108,12 +108,11 @@ func (s *Sessions) Enter(ctx context.Context, account, key string) (_ context.Co
 
 // Order holds the client's part of a session's task.
 type Order struct {
-	ID             string // of the task
-	Account        string
-	Key            string // id of the API key, or ""
-	Store          bool   // keeps the task with its result, and the sound for as long as a recording
-	CallbackURL    string
-	CallbackSecret string
+	ID                          string // of the task
+	Account                     string
+	Key                         string // id of the API key, or ""
+	Store                       bool   // keeps the task with its result, and the sound for as long as a recording
+	CallbackURL, CallbackSecret string
 }
 
 // Open opens a session, with the hold of its first minute.

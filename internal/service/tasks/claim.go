@@ -113,14 +113,13 @@ func unknownOptions(stored string) ([]string, error) {
 // row holds the columns that writers of a running task read under its lock.
 type row struct {
 	Task
-	attempt, failures, crashes, interruptions int64
-	phase, worker, lane                       string
-	price                                     int64
-	audio, result                             string
-	voiceModel                                string // of the result that is about to be written
-	callbackURL, callbackSecret               string
-	idempotencyKey                            string
-	charged                                   billing.Receipt // of the end that is about to be written
+	attempt, failures, crashes, interruptions   int64
+	phase, worker, lane                         string
+	price                                       int64
+	audio, result                               string
+	voiceModel                                  string // of the result that is about to be written
+	callbackURL, callbackSecret, idempotencyKey string
+	charged                                     billing.Receipt // of the end that is about to be written
 }
 
 func (s *core) lockTask(ctx context.Context, tx *sql.Tx, id string) (row, error) {

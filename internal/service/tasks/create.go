@@ -21,18 +21,17 @@ import (
 
 // Request describes a task to create, with valid options and addresses.
 type Request struct {
-	Account        string // id
-	Key            string // id of the API key; "" for a user
-	URL            string // of the audio; "" with Audio
-	Audio          *blob.Info
-	Seconds        float64 // length of Audio; 0 if unknown (see Config.UnknownLength)
-	Filename       string
-	Options        spec.EffectiveOptions
-	CallbackURL    string // "" for none
-	CallbackSecret string // "" for none
-	Batch          bool
-	AllowTraining  bool
-	Extras         Extras
+	Account              string // id
+	Key                  string // id of the API key; "" for a user
+	URL                  string // of the audio; "" with Audio
+	Audio                *blob.Info
+	Seconds              float64 // length of Audio; 0 if unknown (see Config.UnknownLength)
+	Filename             string
+	Options              spec.EffectiveOptions
+	CallbackURL          string // "" for none
+	CallbackSecret       string // "" for none
+	Batch, AllowTraining bool
+	Extras               Extras
 	// Waits keeps the audio after ErrConcurrencyLimit, because the caller will
 	// try again.
 	Waits bool

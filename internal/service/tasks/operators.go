@@ -22,16 +22,15 @@ type Lane struct {
 
 // Stats is the state of the service, for metrics.
 type Stats struct {
-	Tasks, Batch      Lane
-	Fetch             Lane // downloads of audio
-	CallbacksWaiting  int
-	CallbacksRunning  int
-	CallbacksGivenUp  int
-	OldestCallback    time.Duration // age of the oldest pending callback; 0 without one
-	FilesToDelete     int           // files due for deletion
-	TasksByFinalState map[Status]int
-	ChoresDone        map[string]time.Time // time of each chore's last success
-	PausedLanes       map[string]bool      // whether an operator paused the lane
+	Tasks, Batch                       Lane
+	Fetch                              Lane // downloads of audio
+	CallbacksWaiting, CallbacksRunning int
+	CallbacksGivenUp                   int
+	OldestCallback                     time.Duration // age of the oldest pending callback; 0 without one
+	FilesToDelete                      int           // files due for deletion
+	TasksByFinalState                  map[Status]int
+	ChoresDone                         map[string]time.Time // time of each chore's last success
+	PausedLanes                        map[string]bool      // whether an operator paused the lane
 }
 
 // Stats returns the state of the service. It reads running sums and indexes of

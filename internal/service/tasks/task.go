@@ -36,26 +36,25 @@ const (
 
 // Task is one task as its owner sees it.
 type Task struct {
-	ID              string // UUID
-	AccountID       string
-	Status          Status
-	AudioFilename   string
-	AudioSourceType string   // SourceURL or SourceBase64
-	AudioSize       *int64   // bytes; nil for a URL task that is not fetched yet
-	AudioMD5        *string  // 32 hexadecimal digits; nil if AudioSize is nil
-	AudioDuration   *float64 // length in seconds with gaps, as in the result; nil until the task is done
-	Language        string   // of the speech, once the task is done; "" if nothing was transcribed
-	Speakers        *int     // number of speakers, once the task is done; nil without diarization
-	AllowTraining   bool
-	ErrorMessage    *string
-	Warnings        []spec.Warning `json:",omitzero"` // about the recording, once the task is done
-	Options         spec.EffectiveOptions
-	Extras          Extras `json:",omitzero"` // options outside the specification
-	BatchMode       bool
-	CreatedAt       time.Time
-	UpdatedAt       time.Time
-	Charged         *billing.Money // the charged amount, set by List only; nil if unknown
-	FinishedAt      *time.Time     // nil until the state is final
+	ID                   string // UUID
+	AccountID            string
+	Status               Status
+	AudioFilename        string
+	AudioSourceType      string   // SourceURL or SourceBase64
+	AudioSize            *int64   // bytes; nil for a URL task that is not fetched yet
+	AudioMD5             *string  // 32 hexadecimal digits; nil if AudioSize is nil
+	AudioDuration        *float64 // length in seconds with gaps, as in the result; nil until the task is done
+	Language             string   // of the speech, once the task is done; "" if nothing was transcribed
+	Speakers             *int     // number of speakers, once the task is done; nil without diarization
+	AllowTraining        bool
+	ErrorMessage         *string
+	Warnings             []spec.Warning `json:",omitzero"` // about the recording, once the task is done
+	Options              spec.EffectiveOptions
+	Extras               Extras `json:",omitzero"` // options outside the specification
+	BatchMode            bool
+	CreatedAt, UpdatedAt time.Time
+	Charged              *billing.Money // the charged amount, set by List only; nil if unknown
+	FinishedAt           *time.Time     // nil until the state is final
 
 	number int64 // the task's place among the account's ended tasks, set by Finished only
 }

@@ -53,25 +53,20 @@ func (o *Outbox) wrap(what string, err error) error { return o.config.DB.Wrap("w
 
 // Callback is one notification with the state of its delivery.
 type Callback struct {
-	ID        string // the webhook-id of all its deliveries
-	TaskID    string
-	AccountID string
-	URL       string
-	Phase     string // queued, running, delivered, given_up
-	Attempts  int    // deliveries tried
-	LastError string
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	ID                     string // the webhook-id of all its deliveries
+	TaskID, AccountID, URL string
+	Phase                  string // queued, running, delivered, given_up
+	Attempts               int    // deliveries tried
+	LastError              string
+	CreatedAt, UpdatedAt   time.Time
 }
 
 // Message is a callback to be delivered.
 type Message struct {
-	TaskID    string
-	AccountID string
-	URL       string
-	Secret    string // "" leaves the deliveries unsigned
-	Body      []byte
-	Warning   string // the value of the header Warning; "" for none
+	TaskID, AccountID, URL string
+	Secret                 string // "" leaves the deliveries unsigned
+	Body                   []byte
+	Warning                string // the value of the header Warning; "" for none
 }
 
 // Add writes a callback in the caller's transaction.

@@ -93,8 +93,7 @@ func fetchAudio(ctx context.Context, c *FetcherConfig, blobs *blob.Store, url, k
 type download struct {
 	config   *FetcherConfig
 	blobs    *blob.Store
-	url      string
-	key      string
+	url, key string
 	filename string // for config.Check
 	pace     pace
 

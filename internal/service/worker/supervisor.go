@@ -31,12 +31,11 @@ type SupervisorConfig struct {
 	// without a GPU's driver. Command runs again after a crash of the fallback
 	// process, since the difference between the two was not the cause, or after
 	// Return, when the fallback process is asked to end. Empty means Command.
-	Fallback []string
-	Env      []string // added to this process's environment
-	N        int      // worker processes
-	Stdout   io.Writer
-	Stderr   io.Writer
-	Version  string
+	Fallback       []string
+	Env            []string // added to this process's environment
+	N              int      // worker processes
+	Stdout, Stderr io.Writer
+	Version        string
 
 	Grace     time.Duration // how long children may take to end when asked to; default 30 s
 	Heartbeat time.Duration // default 5 s

@@ -21,16 +21,13 @@ import (
 // s3Settings are the parameters of an s3:// URL and of AWS's environment
 // variables and shared files.
 type s3Settings struct {
-	region, endpoint string // "" are Amazon's
-	authorities      string // a PEM file; "" are the system's
-	named            string // the profile in the URL
-	role             string // to assume with the credentials, an ARN
-	encrypt, key     string
-	pathStyle, plain bool
-	accelerate       bool
-	dualstack        bool
-	anonymous        bool
-	profile          profile
+	region, endpoint                                   string // "" are Amazon's
+	authorities                                        string // a PEM file; "" are the system's
+	named                                              string // the profile in the URL
+	role                                               string // to assume with the credentials, an ARN
+	encrypt, key                                       string
+	pathStyle, plain, accelerate, dualstack, anonymous bool
+	profile                                            profile
 }
 
 // parseS3Settings reads the parameters of an s3:// URL, which have

@@ -86,17 +86,16 @@ type Options struct {
 
 // DB is an open store. It is safe for concurrent use.
 type DB struct {
-	dialect  Dialect
-	source   string // path (SQLite) or connection string
-	write    *sql.DB
-	read     *sql.DB
-	reader   *Reader
-	config   *pgx.ConnConfig // nil on SQLite
-	timeout  time.Duration
-	observe  func(op string, took time.Duration, err error)
-	logger   *slog.Logger
-	closing  sync.Once
-	closeErr error
+	dialect     Dialect
+	source      string // path (SQLite) or connection string
+	write, read *sql.DB
+	reader      *Reader
+	config      *pgx.ConnConfig // nil on SQLite
+	timeout     time.Duration
+	observe     func(op string, took time.Duration, err error)
+	logger      *slog.Logger
+	closing     sync.Once
+	closeErr    error
 
 	noListen  bool
 	listeners listeners

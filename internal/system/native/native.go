@@ -49,10 +49,7 @@ type places struct {
 }
 
 func here() places {
-	p := places{
-		env: os.Getenv(EnvDir), ort: os.Getenv(EnvONNXRuntime),
-		system: systemDirs(),
-	}
+	p := places{env: os.Getenv(EnvDir), ort: os.Getenv(EnvONNXRuntime), system: systemDirs()}
 	if dir, err := host.DataDir(dataFolder); err == nil {
 		p.data = dir
 	}

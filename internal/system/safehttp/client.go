@@ -67,10 +67,9 @@ type Doer interface {
 
 // Client sends requests to allowed addresses only, also concurrently.
 type Client struct {
-	cfg       Config
-	allow     allowList
-	deny      allowList
-	transport *http.Transport
+	cfg         Config
+	allow, deny allowList
+	transport   *http.Transport
 }
 
 // New returns a Client, or an error for an invalid entry of Allow or Deny.

@@ -14,6 +14,7 @@ import (
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/state"
 	"github.com/otograph/otograph/service"
+	"github.com/otograph/otograph/web"
 )
 
 const firstBalance = 1000 * billing.Unit
@@ -39,4 +40,11 @@ func (c *serveCmd) firstStart(ctx context.Context, s *service.Service, dir strin
 	}
 	say("%s", strings.NewReplacer("URL", c.url(), "KEY", key).Replace(firstKeyText))
 	return nil
+}
+
+// showPage prints the address of the page, if there is one, to a terminal.
+func (c *serveCmd) showPage() {
+	if web.Built() && !strings.HasPrefix(c.Addr, "unix:") && term.IsTerminal(int(os.Stdout.Fd())) {
+		say("The page: %s/\n", strings.TrimSuffix(c.url(), c.BasePath))
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -71,6 +73,19 @@ func (c *serveCmd) liveSessions(dir string, work service.Workers) (l service.Liv
 	return l, err
 }
 
+func (*serveCmd) removeSocket(socket string) {
+	if socket != "" {
+		_ = os.RemoveAll(filepath.Dir(socket))
+	}
+}
+
+// hostLive returns the function that serves live sessions with a pipeline.
+func hostLive(p *otograph.Pipeline, log *slog.Logger) func(context.Context, net.Listener) error {
+	return func(ctx context.Context, l net.Listener) error {
+		return sessions.Host(ctx, l, func(ctx context.Context, set doors.Settings) (sessions.Engine, error) { return openServed(ctx, p, set) }, log)
+	}
+}
+
 // servedSession is a live session of the service.
 type servedSession struct {
 	*live.Session
@@ -78,7 +93,7 @@ type servedSession struct {
 	format doors.Format
 }
 
-func openServed(ctx context.Context, p *otograph.Pipeline, set doors.Settings) (sessions.Engine, error) {
+func openServed(ctx context.Context, p *otograph.Pipeline, set doors.Settings) (*servedSession, error) {
 	feed, err := feedOf(set.Format)
 	if err != nil {
 		return nil, spec.Permanent(err)

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/otograph/otograph/internal/engine/recognizers"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/service"
@@ -84,9 +82,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if socket := config.Live.Socket; socket != "" {
-		defer os.RemoveAll(filepath.Dir(socket))
-	}
+	defer c.removeSocket(config.Live.Socket)
 	s, err := service.Open(ctx, config)
 	if err != nil {
 		return flagError(err)
@@ -110,9 +106,7 @@ func (c *serveCmd) Run(ctx context.Context) error {
 	if err := c.firstStart(ctx, s, dir, log); err != nil {
 		return err
 	}
-	if web.Built() && !strings.HasPrefix(c.Addr, "unix:") && term.IsTerminal(int(os.Stdout.Fd())) {
-		say("The page: %s/\n", strings.TrimSuffix(c.url(), c.BasePath))
-	}
+	c.showPage()
 	log.Info("listening", "url", c.url(), "workers", c.workers(), "data", dir, "database", db.Redact(cmp.Or(c.Database, filepath.Join(dir, db.DataFile))))
 	return s.Serve(ctx, listener, ops)
 }

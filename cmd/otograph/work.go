@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"os"
 	"time"
 
 	"github.com/otograph/otograph"
-	"github.com/otograph/otograph/internal/service/doors"
-	"github.com/otograph/otograph/internal/service/sessions"
 	"github.com/otograph/otograph/service"
 	"github.com/otograph/otograph/service/engine"
 )
@@ -82,11 +79,7 @@ func (c *workCmd) Run(ctx context.Context) error {
 		KeepAudio: c.KeepAudio, StallTimeout: c.StallTimeout, Grace: c.Grace, Version: version, Logger: log,
 	}
 	if c.Live != "" {
-		config.Live = service.Live{Socket: c.Live, Host: func(ctx context.Context, l net.Listener) error {
-			return sessions.Host(ctx, l, func(ctx context.Context, set doors.Settings) (sessions.Engine, error) {
-				return openServed(ctx, pipeline, set)
-			}, log)
-		}}
+		config.Live = service.Live{Socket: c.Live, Host: hostLive(pipeline, log)}
 	}
 	err = service.Work(ctx, config)
 	switch {

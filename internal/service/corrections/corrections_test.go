@@ -148,7 +148,8 @@ func TestChangesThatDoNotFit(t *testing.T) {
 		{Op: corrections.Join},
 		{Op: corrections.Undo, Segment: new(1)},
 		{Op: corrections.Annotate, At: 1},
-		split(0, 0), assign(0, ""), assign(0, " x"), assign(0, "\u200b"), {Op: corrections.Annotate, Speakers: map[string]*string{"SPEAKER_0": new("A\nB")}},
+		split(0, 0), assign(0, ""), assign(0, " x"), assign(0, "\u200b"),
+		{Op: corrections.Annotate, Speakers: map[string]*string{"SPEAKER_0": new("A\nB")}},
 		assign(0, strings.Repeat("x", 65)), texts("x", "y"), texts("01", "y"), texts("0", strings.Repeat("x", 10_001)),
 	} {
 		assert.ErrorIs(t, c.Check(), corrections.ErrChange, "%+v", c)

@@ -79,7 +79,7 @@ func (s *Server) serveLive(w http.ResponseWriter, r *request, l liveSession) err
 		o.Account, o.Key = r.who.Account, r.who.KeyID
 		if o.CallbackURL != "" {
 			if err := s.checkURL(r, "callback_url", o.CallbackURL); err != nil {
-				return nil, &doors.EndError{Reason: doors.Invalid, Text: err.Error()}
+				return nil, &doors.EndError{Reason: doors.Invalid, Text: s.translate(err).Message}
 			}
 		}
 		return s.cfg.Live.Open(ctx, o, set)

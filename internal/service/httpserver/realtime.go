@@ -29,8 +29,9 @@ func (s *Server) getRealtime(w http.ResponseWriter, r *request) error {
 			r.Header.Set("Authorization", "Bearer "+key)
 		}
 	}
-	secret, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "+secretPrefix)
-	if !ok {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	secret, ok := strings.CutPrefix(strings.TrimSpace(token), secretPrefix)
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return s.private(func(w http.ResponseWriter, r *request) error { return s.startRealtime(w, r, nil) })(w, r)
 	}
 	var c secretClaims

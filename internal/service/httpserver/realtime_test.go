@@ -49,7 +49,7 @@ func (s silence) Close() (*spec.Result, error) {
 func (w *world) dial(query, credential string, protocols ...string) (conn *websocket.Conn, status int) {
 	header := http.Header{}
 	if credential != "" {
-		header.Set("Authorization", "Bearer "+credential)
+		header.Set("Authorization", "bearer "+credential) // a scheme has any case
 	}
 	conn, res, err := websocket.Dial(context.Background(), strings.Replace(w.url, "http", "ws", 1)+"/v1/realtime"+query, &websocket.DialOptions{HTTPHeader: header, Subprotocols: protocols})
 	if err != nil {
@@ -63,6 +63,7 @@ func (w *world) dial(query, credential string, protocols ...string) (conn *webso
 type sent struct {
 	Type    string
 	Session struct{ ID string }
+	Error   struct{ Message string }
 }
 
 func read(t *testing.T, conn *websocket.Conn) (e sent) {
@@ -141,6 +142,13 @@ func TestRealtimeRefusals(t *testing.T) {
 		}
 	}
 	conn, _ := w.dial("", w.key)
+	require.Equal(t, "session.created", read(t, conn).Type)
+	for _, message := range []string{`{"type":"session.update","session":{"otograph":{"callback_url":"ftp://x"}}}`, `{"type":"input_audio_buffer.append","audio":"AAAA"}`} {
+		require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(message)))
+	}
+	require.Equal(t, "session.updated", read(t, conn).Type)
+	assert.Equal(t, "callback_url: address refused: only http and https URLs are supported", read(t, conn).Error.Message)
+	conn, _ = w.dial("", w.key)
 	require.Equal(t, "session.created", read(t, conn).Type)
 	w.api.Drain()
 	_, _, err := conn.Read(t.Context())

@@ -79,7 +79,9 @@ func (s *Store) MergeVoice(ctx context.Context, account, id string, v voices.Voi
 // one. Errors wrap ErrNoVoice or voices.ErrVoice.
 func (s *Store) DenyVoice(ctx context.Context, account string, v voices.Voice) (Voice, error) {
 	return s.changeVoices(ctx, account, "deny voice", func(_ *sql.Tx, l *lockedVoices) (voices.Voice, error) {
-		i := slices.IndexFunc(l.Voices, func(o voices.Voice) bool { return strings.EqualFold(o.Name, strings.TrimSpace(v.Name)) && o.Model == v.Model })
+		i := slices.IndexFunc(l.Voices, func(o voices.Voice) bool {
+			return strings.EqualFold(o.Name, strings.TrimSpace(v.Name)) && o.Model == v.Model
+		})
 		if i < 0 {
 			return v, fmt.Errorf("%w: %.40q", ErrNoVoice, v.Name)
 		}

@@ -83,6 +83,9 @@ type Transcript struct {
 	Unspelled []string `json:",omitempty"`
 	// State is for Draft.State; nil if nothing can be continued.
 	State any `json:"-"`
+	// Grows reports that the texts of a State only continue: a later one begins
+	// with this one, but for the last word, which may become longer.
+	Grows bool `json:"-"`
 }
 
 // Options configures a transcription. The zero value, with a Language if one is
@@ -236,9 +239,7 @@ type Draft struct {
 	// that does not fill a chunk of a streaming model.
 	Open bool
 	// State is the State of the last Transcript of open speech, nil before the
-	// first. If it has one, the text of open speech only continues: a later text
-	// begins with it, but for the last word, which may become longer. One
-	// transcription at a time may continue it.
+	// first. One transcription at a time may continue it.
 	State any
 }
 

@@ -44,6 +44,7 @@ type utterance struct {
 	stop      func()       // ends the recognition of the text so far; nil before the first one
 	last      string       // the last recognition
 	state     any          // of the recognizer, to continue the text; nil if it cannot
+	grows     bool         // whether the text of state only continues
 	end       int          // of the last recognition's sound
 	earlier   string       // the recognition before
 	shown     string       // the text of the last Partial

@@ -56,7 +56,7 @@ func agreed(a, b string) string {
 // the last word of a text, so there three must agree as well. A text that only
 // continues needs no agreement, but its last word may become longer.
 func (u *utterance) agreed(text string, end int, careful bool) string {
-	if u.state != nil {
+	if u.grows {
 		return butLast(text)
 	}
 	two := agreed(u.last, text)

@@ -83,7 +83,7 @@ func (s *Session) sketch(u *utterance, start int, resting bool, cores int) {
 		var t *asr.Transcript
 		if t, err = st.Sketch(ctx, sound, []audio.Span{speech}, asr.Draft{Text: u.last, Open: !resting, State: u.state}, l); err == nil {
 			if !resting {
-				u.state = t.State
+				u.state, u.grows = t.State, t.Grows
 			}
 			s.show(u, joined(t.Segments), speech, resting)
 			return

@@ -84,8 +84,9 @@ const (
 	ContractGigaAMTransducer = "gigaam-transducer"
 	// ContractWaveformCTC is CTC on samples: wav2vec 2.0, HuBERT, MMS ….
 	ContractWaveformCTC = "waveform-ctc"
-	// ContractMoonshine is Moonshine in two files: an encoder of samples, and a
-	// decoder that writes text token by token (decoder_model_merged).
+	// ContractMoonshine is Moonshine: an encoder of samples, and a decoder that
+	// writes text token by token (decoder_model_merged); or Moonshine v2 in its
+	// streaming layout: frontend, encoder, adapter, cross_kv (the joiner), decoder_kv.
 	ContractMoonshine = "moonshine"
 
 	// ContractSileroV5 is Silero VAD version 5 or 6.

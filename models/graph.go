@@ -126,6 +126,11 @@ var families = []family{
 	part(ContractMoonshine, PartEncoder, in("input_values"), out("last_hidden_state"), outRank("last_hidden_state", 3)),
 	refused(whisperONNX, in("input_ids", "encoder_hidden_states"), either(last(51864), last(51865), last(51866))),
 	part(ContractMoonshine, PartDecoder, in("input_ids", "encoder_hidden_states", "use_cache_branch"), inPrefix("past_key_values."), out("logits")),
+	part(ContractMoonshine, PartFrontend, in("audio_chunk", "sample_buffer", "conv1_buffer", "conv2_buffer"), out("features")),
+	part(ContractMoonshine, PartEncoder, in("features"), inputs(1), out("encoded")),
+	part(ContractMoonshine, PartAdapter, in("encoded", "pos_offset"), inputs(2), out("memory")),
+	part(ContractMoonshine, PartJoiner, in("memory"), inputs(1), out("k_cross", "v_cross")),
+	part(ContractMoonshine, PartDecoder, in("token", "k_self", "v_self", "out_k_cross", "out_v_cross"), out("logits", "out_k_self", "out_v_self")),
 	refused("the decoder of a model that writes text token by token: of Whisper, run `otograph models import FOLDER` on the safetensors; "+
 		"of Moonshine, decoder_model_merged is needed", in("input_ids", "encoder_hidden_states")),
 	refused("a graph with inputs args_0 and args_1, as Moonshine's first export has them: expected encoder_model and decoder_model_merged",

@@ -29,12 +29,17 @@ const (
 	PartDecoder      Part = "decoder"
 	PartJoiner       Part = "joiner"
 	PartDecoderJoint Part = "decoder_joint"
+	// PartFrontend and PartAdapter are the graphs before and after the encoder of
+	// Moonshine's streaming layout.
+	PartFrontend Part = "frontend"
+	PartAdapter  Part = "adapter"
 	// PartTokens is the token list (tokens.txt, vocab.json and so on).
 	PartTokens Part = "tokens"
 	// PartCMVN is FunASR's am.mvn (shift and scale of the features).
 	PartCMVN Part = "cmvn"
-	// PartConfig is a config.json in the layout of onnx-asr, or the
-	// preprocessor_config.json of a CTC model on samples.
+	// PartConfig is a config.json in the layout of onnx-asr, the
+	// preprocessor_config.json of a CTC model on samples, or a Moonshine's
+	// streaming_config.json.
 	PartConfig Part = "config"
 	// PartLM is a word language model (ARPA) for the optimized tier.
 	PartLM Part = "lm"

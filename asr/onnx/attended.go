@@ -6,13 +6,8 @@ import (
 	"github.com/otograph/otograph/internal/engine/wordtimes"
 )
 
-const (
-	// position is the number of samples of a position of wordtimes.Input, and
-	// moonshineMiddle the middle of the first encoder frame: half of the 127
-	// samples, 7 frames of 64 and 3 of 192 that the three convolutions read.
-	position        = audio.SampleRate / 50
-	moonshineMiddle = (127 + 6*64 + 2*192) / 2
-)
+// position is the number of samples of a position of wordtimes.Input.
+const position = audio.SampleRate / 50
 
 // attend sets the times of a window's tokens from the attention to the sound
 // at the steps that wrote them. Without attention it sets none.
@@ -25,7 +20,7 @@ func (e *Engine) attend(w decode.Window, samples []float32, h *hypothesis) {
 		tokens[i].Text = e.vocab.writtenBy(m)
 	}
 	words := decode.Words(tokens)
-	in := wordtimes.Input{Samples: samples, Speech: w.Spoken(), Prefix: 1, Scores: attentionScores(h.attention, len(tokens)+2, len(samples)/position)}
+	in := wordtimes.Input{Samples: samples, Speech: w.Spoken(), Prefix: 1, Scores: attentionScores(h, len(tokens)+2, len(samples)/position)}
 	for _, p := range words {
 		in.Words = append(in.Words, wordtimes.Word{Text: p.Text, First: p.First, Last: p.Last})
 	}
@@ -57,7 +52,8 @@ func (e *Engine) attend(w decode.Window, samples []float32, h *hypothesis) {
 // attentionScores turns the attention by step, head and encoder frame into
 // scores by head, token and position. Steps that were not computed (the step of
 // the end itself) repeat the last one.
-func attentionScores(steps [][][]float32, tokens, positions int) [][][]float32 {
+func attentionScores(of *hypothesis, tokens, positions int) [][][]float32 {
+	steps := of.attention
 	out := make([][][]float32, len(steps[0]))
 	for h := range out {
 		out[h] = make([][]float32, tokens)
@@ -65,7 +61,7 @@ func attentionScores(steps [][][]float32, tokens, positions int) [][][]float32 {
 			from := steps[min(t, len(steps)-1)][h]
 			row := make([]float32, positions)
 			for p := range row {
-				frame := (p*position + position/2 - moonshineMiddle + moonshineStride/2) / moonshineStride
+				frame := (p*position + position/2 - of.grid.middle + of.grid.stride/2) / of.grid.stride
 				row[p] = from[min(max(frame, 0), len(from)-1)]
 			}
 			out[h][t] = row

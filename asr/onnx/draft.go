@@ -26,8 +26,11 @@ type draft struct {
 	chunks int
 	inputs map[string]*ort.Tensor // of the next chunk
 	text   greedyText
-	again  int // read chunks at the beginning of the features
-	end    int // of the features that may be read
+	// Moonshine's features that are read again, and its frames so far. It writes
+	// the text anew.
+	features, memory encodedWindow
+	again            int // read chunks at the beginning of the features
+	end              int // of the features that may be read
 }
 
 // draft continues the draft of a window, and returns the part of it to compute

@@ -59,6 +59,9 @@ type parts struct {
 	// Decoder and Joiner are a transducer's other two graphs. In onnx-asr's
 	// layout, Decoder is decoder_joint-model.onnx and Joiner is empty.
 	Decoder, Joiner ort.Source
+	// Frontend and Adapter are the graphs before and after a streaming
+	// Moonshine's encoder.
+	Frontend, Adapter ort.Source
 	// Tokens is a token list (txt or json).
 	Tokens sideFile
 	// CMVN is FunASR's am.mvn, required without statistics in the graph.
@@ -122,8 +125,9 @@ type hypothesis struct {
 	// rows are the log posteriors, if requested.
 	rows *align.Rows
 	// attention is the attention at the steps that wrote the text, by step and
-	// alignment head, if requested; nil if the family has none.
+	// alignment head and frame of grid, if requested; nil if the family has none.
 	attention [][][]float32
+	grid      grid
 	// spotted are the hotwords that the spotter found.
 	spotted []ctc.Spotted
 }
@@ -210,7 +214,7 @@ func openParts(m parts) (*Engine, error) {
 	}
 	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, known: known, batch: mostBatch}
 	e.window = cmp.Or(m.WindowSeconds, defaultWindow)
-	if net.chunked() != nil { // a cut would lose the states
+	if net.chunked() != nil && contract != models.ContractMoonshine { // a cut would lose the states
 		e.window = cmp.Or(m.WindowSeconds, longestWindow)
 	}
 	if grams != nil {
@@ -302,7 +306,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 		}
 	}
 	if d != nil && opt.Draft.Open {
-		t.State = d
+		t.State, t.Grows = d, e.contract != models.ContractMoonshine
 	}
 	t.Segments = e.segments(pcm, windows, hyps, speech, opt.WordTimestamps)
 	return t, nil
@@ -356,6 +360,7 @@ func Open(m *models.Model) (*Engine, error) {
 	graphs := map[models.Part]*ort.Source{
 		models.PartModel: &p.ONNX, models.PartEncoder: &p.ONNX,
 		models.PartDecoder: &p.Decoder, models.PartDecoderJoint: &p.Decoder, models.PartJoiner: &p.Joiner,
+		models.PartFrontend: &p.Frontend, models.PartAdapter: &p.Adapter,
 	}
 	texts := map[models.Part]*sideFile{models.PartTokens: &p.Tokens, models.PartCMVN: &p.CMVN, models.PartConfig: &p.Config, models.PartLM: &p.LM}
 	for _, f := range m.Files {

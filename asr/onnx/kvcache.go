@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/internal/engine/ort"
-	"github.com/otograph/otograph/internal/files/onnxfile"
 )
 
 // kvCache runs Moonshine's decoder for several texts (rows) at once. The keys
@@ -18,8 +17,8 @@ type kvCache struct {
 	frames int   // of the longest sound
 
 	states, mask, bias *ort.Tensor
-	sound              map[string]*ort.Tensor // keys and values of the sound; empty before the first step
-	own, next          [][]float32            // memory of the keys and values of the texts: the last step's and the next one's
+	sound              map[string][]float32 // keys and values of the sound, by input; empty before the first step
+	own, next          [][]float32          // memory of the keys and values of the texts: the last step's and the next one's
 	logits             []float32
 	exposed            [][]float32 // attention scores of the last step, by layer: rows x heads x frames
 }
@@ -27,7 +26,7 @@ type kvCache struct {
 // newCache returns a cache for texts of the sounds, with at most width rows for
 // each. watch requests the attention.
 func (n *moonshine) newCache(sounds []encodedWindow, width int, watch bool) (*kvCache, error) {
-	c := &kvCache{n: n, sounds: sounds, sound: map[string]*ort.Tensor{}}
+	c := &kvCache{n: n, sounds: sounds, sound: map[string][]float32{}}
 	for _, s := range sounds {
 		c.frames = max(c.frames, s.frames)
 	}
@@ -35,7 +34,7 @@ func (n *moonshine) newCache(sounds []encodedWindow, width int, watch bool) (*kv
 	c.own, c.next = make([][]float32, len(n.own)), make([][]float32, len(n.own))
 	c.logits = make([]float32, rows*n.columns)
 	if watch {
-		for range n.exposed {
+		for range n.attention {
 			c.exposed = append(c.exposed, make([]float32, rows*int(n.heads)*c.frames))
 		}
 	}
@@ -48,16 +47,23 @@ func (n *moonshine) newCache(sounds []encodedWindow, width int, watch bool) (*kv
 		return c, nil
 	}
 	out := map[string]*ort.Tensor{}
-	for _, name := range n.sound {
-		out[presentPrefix+name] = c.newSound(name)
+	for _, k := range n.sound {
+		out[k.out] = c.newSound(k)
 	}
-	return c, n.joiner.Into(map[string]*ort.Tensor{"encoder_hidden_states": c.states}, out)
+	input := "encoder_hidden_states"
+	if n.stream != nil {
+		input = "memory"
+	}
+	return c, n.joiner.Into(map[string]*ort.Tensor{input: c.states}, out)
 }
 
+// size is the number of keys (or values) of a place in a text or a sound.
+func (n *moonshine) size() int { return int(n.layers * n.heads * n.dim) }
+
 // newSound returns memory for keys or values of the sound.
-func (c *kvCache) newSound(name string) *ort.Tensor {
-	c.sound[name] = c.tensor(make([]float32, len(c.rows)*int(c.n.heads*c.n.dim)*c.frames), c.frames)
-	return c.sound[name]
+func (c *kvCache) newSound(k keys) *ort.Tensor {
+	c.sound[k.in] = make([]float32, len(c.rows)*c.n.size()*c.frames)
+	return c.tensor(c.sound[k.in], 0, len(c.rows), c.frames)
 }
 
 // listen sets the sounds of the rows.
@@ -80,8 +86,7 @@ func (c *kvCache) listen(rows []int) {
 	if c.n.joiner == nil || before == nil {
 		c.show(rows)
 	}
-	for name, t := range c.sound {
-		data := t.Float32()
+	for name, data := range c.sound {
 		size, from := len(data)/len(before), make([]int, n)
 		inPlace := true
 		for i, r := range rows {
@@ -95,7 +100,7 @@ func (c *kvCache) listen(rows []int) {
 		for i, f := range from {
 			copy(to[i*size:(i+1)*size], data[f*size:(f+1)*size])
 		}
-		c.sound[name] = c.tensor(to, c.frames)
+		c.sound[name] = to[:n*size]
 	}
 }
 
@@ -120,15 +125,18 @@ func (c *kvCache) show(rows []int) {
 	c.mask = ort.NewInt64([]int64{int64(n), int64(columns)}, mask)
 }
 
-// tensor returns keys or values of n places over data.
-func (c *kvCache) tensor(data []float32, n int) *ort.Tensor {
-	shape := []int64{int64(len(c.rows)), c.n.heads, int64(n), c.n.dim}
-	return ort.NewFloat32(shape, data[:len(c.rows)*int(c.n.heads*c.n.dim)*n])
+// tensor returns keys or values of n places of rows from the row first on.
+func (c *kvCache) tensor(data []float32, first, rows, n int) *ort.Tensor {
+	shape := []int64{int64(rows), c.n.heads, int64(n), c.n.dim}
+	if c.n.stream != nil {
+		shape = append([]int64{c.n.layers}, shape...)
+	}
+	return ort.NewFloat32(shape, data[first*c.n.size()*n:][:rows*c.n.size()*n])
 }
 
 // reserve makes room for the next keys and values: rows texts of length tokens.
 func (c *kvCache) reserve(rows, length int) {
-	need := rows * int(c.n.heads*c.n.dim) * length
+	need := rows * c.n.size() * length
 	for k := range c.next {
 		if len(c.next[k]) < need {
 			c.next[k] = make([]float32, 2*need)
@@ -147,7 +155,7 @@ func (c *kvCache) keep(from []int) {
 	if same {
 		return
 	}
-	size := int(c.n.heads*c.n.dim) * c.length
+	size := c.n.size() * c.length
 	c.reserve(len(from), c.length)
 	for k, data := range c.own {
 		for i, f := range from {
@@ -161,42 +169,54 @@ func (c *kvCache) keep(from []int) {
 // step reads the next token of each row and returns the scores of the tokens
 // that may follow, row by row, which the next step overwrites.
 func (c *kvCache) step(tokens []int64) ([]float32, error) {
-	n, rows := c.n, int64(len(c.rows))
-	first := c.length == 0
-	in := map[string]*ort.Tensor{"input_ids": ort.NewInt64([]int64{rows, 1}, tokens)}
-	if n.joiner != nil {
+	each := len(tokens)
+	if c.n.stream != nil {
+		each = 1
+	}
+	c.reserve(len(tokens), c.length+1)
+	for first := 0; first < len(tokens); first += each {
+		if err := c.read(tokens[first:first+each], first); err != nil {
+			return nil, err
+		}
+	}
+	c.own, c.next = c.next, c.own
+	c.length++
+	return c.logits[:len(tokens)*c.n.columns], nil
+}
+
+// read runs the decoder for the rows from first on.
+func (c *kvCache) read(tokens []int64, first int) error {
+	n, rows := c.n, len(tokens)
+	ids, in := "input_ids", map[string]*ort.Tensor{}
+	switch {
+	case n.stream != nil:
+		ids = "token"
+	case n.joiner != nil:
 		in["bias"] = c.bias
-	} else {
-		in["encoder_hidden_states"], in["use_cache_branch"] = c.states, ort.NewBool([]int64{1}, []bool{!first})
+	default:
+		in["encoder_hidden_states"], in["use_cache_branch"] = c.states, ort.NewBool([]int64{1}, []bool{c.length > 0})
 		if n.batch {
 			in["encoder_attention_mask"] = c.mask
 		}
 	}
-	c.reserve(int(rows), c.length+1)
-	logits := ort.NewFloat32([]int64{rows, 1, int64(n.columns)}, c.logits[:int(rows)*n.columns])
-	out := map[string]*ort.Tensor{"logits": logits}
-	for k, name := range n.own {
-		in[pastPrefix+name] = c.tensor(c.own[k], c.length)
-		out[presentPrefix+name] = c.tensor(c.next[k], c.length+1)
+	in[ids] = ort.NewInt64([]int64{int64(rows), 1}, tokens)
+	out := map[string]*ort.Tensor{"logits": ort.NewFloat32([]int64{int64(rows), 1, int64(n.columns)}, c.logits[first*n.columns:][:rows*n.columns])}
+	for i, k := range n.own {
+		in[k.in] = c.tensor(c.own[i], first, rows, c.length)
+		out[k.out] = c.tensor(c.next[i], first, rows, c.length+1)
 	}
-	for _, name := range n.sound {
-		if first && n.joiner == nil {
-			in[pastPrefix+name] = c.tensor(nil, 0)
-			out[presentPrefix+name] = c.newSound(name)
+	for _, k := range n.sound {
+		if c.length == 0 && n.joiner == nil {
+			in[k.in], out[k.out] = c.tensor(nil, 0, rows, 0), c.newSound(k)
 			continue
 		}
-		in[pastPrefix+name] = c.sound[name]
+		in[k.in] = c.tensor(c.sound[k.in], first, rows, c.frames)
 	}
 	for layer, data := range c.exposed {
-		shape := []int64{rows, n.heads, 1, int64(c.frames)}
-		out[onnxfile.Exposed(layer)] = ort.NewFloat32(shape, data[:rows*n.heads*int64(c.frames)])
+		width := int(n.heads) * c.frames
+		out[n.attention[layer]] = ort.NewFloat32([]int64{int64(rows), n.heads, 1, int64(c.frames)}, data[first*width:][:rows*width])
 	}
-	if err := n.decoder.Into(in, out); err != nil {
-		return nil, err
-	}
-	c.own, c.next = c.next, c.own
-	c.length++
-	return logits.Float32(), nil
+	return n.decoder.Into(in, out)
 }
 
 // attention returns a copy of a row's attention scores of the last step, head
@@ -208,7 +228,13 @@ func (c *kvCache) attention(row int) [][]float32 {
 	var out [][]float32
 	for _, h := range c.n.alignment() {
 		at := (row*int(c.n.heads) + h[1]) * c.frames
-		out = append(out, slices.Clone(c.exposed[h[0]][at:][:c.sounds[c.rows[row]].frames]))
+		scores := slices.Clone(c.exposed[h[0]][at:][:c.sounds[c.rows[row]].frames])
+		if c.n.stream != nil { // the outputs are probabilities
+			for i, p := range scores {
+				scores[i] = float32(math.Log(max(float64(p), 1e-10)))
+			}
+		}
+		out = append(out, scores)
 	}
 	return out
 }

@@ -17,37 +17,53 @@ import (
 // values of its attention between the tokens.
 type moonshine struct {
 	// The joiner, which returns the keys and values of the sound, is nil for a
-	// published decoder, which does so itself in its first step.
+	// published decoder of the first version, which does so itself in its first step.
 	sessions
-	vocab *vocabulary
+	stream *moonshineStream // the graphs around the encoder of version 2; nil for version 1
+	vocab  *vocabulary
 	// begin and end are the tokens before and after a text.
 	begin, end int
 	// masked reports that the encoder takes a mask of the samples. If the decoder
 	// does, windows of different lengths may share a run.
 	masked bool
-	// own and sound are the names of the decoder's keys and values, without
-	// prefix: of the text so far and of the sound.
-	own, sound []string
-	heads, dim int64    // heads of a layer, and numbers of a head
-	columns    int      // scores of a step
-	exposed    int      // layers whose attention to the sound is an output
-	align      [][2]int // the model's own alignment heads: layer and head
+	// own and sound are the decoder's keys and values: of the text so far and of
+	// the sound.
+	own, sound []keys
+	// layers is the number of layers whose keys (or values) are one tensor; its
+	// decoder reads the token of one text at a time.
+	layers, heads, dim int64    // heads of a layer, and numbers of a head
+	columns            int      // scores of a step
+	attention          []string // by layer: the outputs with its attention to the sound
+	align              [][2]int // the model's own alignment heads: layer and head
+	grid               grid
 }
+
+// keys are keys or values: the names as an input of the decoder and as an output.
+type keys struct{ in, out string }
+
+// grid holds the samples of an encoder's frame, and the middle of the first one.
+type grid struct{ stride, middle int }
 
 const (
 	pastPrefix, presentPrefix = "past_key_values.", "present."
 	// moonshinePace is the most tokens per second of sound, the limit of
 	// Moonshine's own programs: on unfamiliar sound the network may loop.
 	moonshinePace = 6.5
-	// moonshineStride is the number of samples per encoder frame.
+	// moonshineStride is the number of samples per encoder frame, and
+	// moonshineMiddle the middle of the first one: half of the 127 samples, 7
+	// frames of 64 and 3 of 192 that the three convolutions read.
 	moonshineStride = 384
+	moonshineMiddle = (127 + 6*64 + 2*192) / 2
 	// attentionNodes is the end of the names of the nodes that turn the scores
 	// of the attention to the sound into probabilities.
 	attentionNodes = "/encoder_attn/Softmax"
 )
 
 func openMoonshine(m parts, g *checker) (network, *vocabulary, error) {
-	n := &moonshine{sessions: sessions{source: m.ONNX}, align: m.AlignmentHeads}
+	n := &moonshine{sessions: sessions{source: m.ONNX}, align: m.AlignmentHeads, layers: 1, grid: grid{moonshineStride, moonshineMiddle}}
+	if has(g.Input, "features") {
+		return n.opened(m, g, n.openStream)
+	}
 	inputs := []ort.Info{float("input_values", -1, -1)}
 	if has(g.Input, "attention_mask") {
 		inputs = append(inputs, ort.Info{Name: "attention_mask", Type: ort.Int64})
@@ -56,6 +72,11 @@ func openMoonshine(m parts, g *checker) (network, *vocabulary, error) {
 	if !present(m.Decoder) {
 		g.fail(ErrFile, "Moonshine needs its decoder (decoder_model_merged) next to the encoder, found none")
 	}
+	return n.opened(m, g, n.openGraphs)
+}
+
+// opened opens a checked model's graphs with its tokens.
+func (n *moonshine) opened(m parts, g *checker, graphs func(parts, *checker) error) (network, *vocabulary, error) {
 	if g.err != nil {
 		return nil, nil, g.err
 	}
@@ -63,10 +84,7 @@ func openMoonshine(m parts, g *checker) (network, *vocabulary, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", m.ONNX, err)
 	}
-	if err := n.openGraphs(m); err != nil {
-		return nil, nil, err
-	}
-	if err = n.checkDecoder(g); err == nil {
+	if err = graphs(m, g); err == nil {
 		n.vocab, err = n.vocabulary(m, symbols)
 	}
 	if err != nil {
@@ -78,7 +96,7 @@ func openMoonshine(m parts, g *checker) (network, *vocabulary, error) {
 
 // openGraphs opens lean graphs with the model's weights if it is a published
 // one in 8 bits, and the model's own graphs otherwise.
-func (n *moonshine) openGraphs(m parts) (err error) {
+func (n *moonshine) openGraphs(m parts, encoder *checker) error {
 	g, err := ort.Inspect(m.Decoder)
 	if err != nil {
 		return err
@@ -98,11 +116,10 @@ func (n *moonshine) openGraphs(m parts) (err error) {
 		n.joiner, err = ort.Open(m.Decoder, ort.Options{Rebuild: rebuild(moonshineSound)})
 	}
 	if err != nil {
-		_ = n.close()
 		return err
 	}
 	n.masked = has(n.encoder.Graph().Input, "attention_mask")
-	return nil
+	return n.checkDecoder(encoder)
 }
 
 // checkDecoder compares the decoder's ports with the contract.
@@ -128,7 +145,7 @@ func (n *moonshine) checkDecoder(encoder *checker) error {
 		if strings.Contains(name, ".encoder.") {
 			list = &n.sound
 		}
-		*list = append(*list, name)
+		*list = append(*list, keys{in.Name, presentPrefix + name})
 		if in.Rank() == 4 && n.heads == 0 {
 			n.heads, n.dim = in.Shape[1], in.Shape[3]
 		}
@@ -138,12 +155,17 @@ func (n *moonshine) checkDecoder(encoder *checker) error {
 		}
 	}
 	g.ports(inputs, outputs...)
+	return n.measure(g, pastPrefix+"… float32[?,heads,?,size]", onnxfile.Exposed)
+}
+
+// measure reads the decoder's width and its outputs with attention, by layer.
+func (n *moonshine) measure(g *checker, inputs string, attention func(layer int) string) error {
 	logits, _ := g.Output("logits")
 	if n.columns = int(logits.Last()); len(n.own) == 0 || n.heads < 1 || n.dim < 1 || n.columns < 1 {
-		g.fail(ErrContract, "expected inputs %s… float32[?,heads,?,size] and logits of a fixed width (it has %s)", pastPrefix, g.IOList())
+		g.fail(ErrContract, "expected inputs %s and logits of a fixed width (it has %s)", inputs, g.IOList())
 	}
-	for has(g.Output, onnxfile.Exposed(n.exposed)) {
-		n.exposed++
+	for has(g.Output, attention(len(n.attention))) {
+		n.attention = append(n.attention, attention(len(n.attention)))
 	}
 	return g.err
 }
@@ -168,25 +190,45 @@ func (*moonshine) features(samples []float32) matrix {
 func (n *moonshine) run(ctx context.Context, windows []matrix, req request) ([]hypothesis, error) {
 	sounds := make([]encodedWindow, len(windows))
 	for i, w := range windows {
-		shape := []int64{1, int64(len(w.data))}
-		in := map[string]*ort.Tensor{"input_values": ort.NewFloat32(shape, w.data)}
-		if n.masked {
-			in["attention_mask"] = ort.NewInt64(shape, slices.Repeat([]int64{1}, len(w.data)))
+		var err error
+		samples := len(w.data)
+		if n.stream == nil {
+			sounds[i], err = n.encode(ctx, w.data)
+		} else if sounds[i], err = n.encodeStream(ctx, w.data, req.draft); sounds[i].frames == 0 && err == nil {
+			return make([]hypothesis, 1), nil // too short for a frame
+		} else {
+			samples = sounds[i].frames * n.grid.stride
 		}
-		out, err := n.encoder.Run(ctx, in, "last_hidden_state")
 		if err != nil {
 			return nil, err
 		}
-		s := out[0].Shape()
-		if len(s) != 3 || s[0] != 1 || s[1] < 1 {
-			return nil, fmt.Errorf("%s: %w: output last_hidden_state: expected float32[1,?,?], found %v", n.source, ErrContract, s)
-		}
-		sounds[i] = encodedWindow{
-			states: out[0].Float32(), frames: int(s[1]), dim: int(s[2]),
-			most: max(int(math.Ceil(float64(len(w.data))/audio.SampleRate*moonshinePace)), 1),
-		}
+		sounds[i].most = max(int(math.Ceil(float64(samples)/audio.SampleRate*moonshinePace)), 1)
 	}
 	return n.write(ctx, sounds, req)
+}
+
+// encode returns the encoder's frames of a window.
+func (n *moonshine) encode(ctx context.Context, samples []float32) (w encodedWindow, err error) {
+	shape := []int64{1, int64(len(samples))}
+	in := map[string]*ort.Tensor{"input_values": ort.NewFloat32(shape, samples)}
+	if n.masked {
+		in["attention_mask"] = ort.NewInt64(shape, slices.Repeat([]int64{1}, len(samples)))
+	}
+	w, _, err = oneWindow(ctx, n.encoder, in, "last_hidden_state")
+	return w, err
+}
+
+// oneWindow runs a graph whose first output are the frames of one window.
+func oneWindow(ctx context.Context, s *ort.Session, in map[string]*ort.Tensor, outputs ...string) (w encodedWindow, others []*ort.Tensor, err error) {
+	out, err := s.Run(ctx, in, outputs...)
+	if err != nil {
+		return w, nil, err
+	}
+	shape := out[0].Shape()
+	if len(shape) != 3 || shape[0] != 1 || shape[1] < 1 {
+		return w, nil, fmt.Errorf("%s: %w: output %s: expected float32[1,?,?], found %v", s.Source(), ErrContract, outputs[0], shape)
+	}
+	return encodedWindow{states: out[0].Float32(), frames: int(shape[1]), dim: int(shape[2])}, out[1:], nil
 }
 
 type encodedWindow struct {
@@ -199,11 +241,11 @@ type encodedWindow struct {
 // the model names or, without any, all heads of the later half of the layers.
 func (n *moonshine) alignment() (heads [][2]int) {
 	for _, h := range n.align {
-		if h[0] < n.exposed && h[1] < int(n.heads) {
+		if h[0] < len(n.attention) && h[1] < int(n.heads) {
 			heads = append(heads, h)
 		}
 	}
-	for layer := n.exposed / 2; layer < n.exposed && len(n.align) == 0; layer++ {
+	for layer := len(n.attention) / 2; layer < len(n.attention) && len(n.align) == 0; layer++ {
 		for h := range int(n.heads) {
 			heads = append(heads, [2]int{layer, h})
 		}

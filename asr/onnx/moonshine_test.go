@@ -34,21 +34,30 @@ func madeUpMoonshineEncoder(masked bool) *onnxfile.Graph {
 	if masked {
 		g.Input("attention_mask", onnxfile.Int64, "N", "T")
 	}
+	x := toneEnergies(g, "input_values", size)
+	g.Node("Transpose", []string{x}, []string{"last_hidden_state"}, onnxfile.AttrInts("perm", 0, 2, 1))
+	return g.Output("last_hidden_state", onnxfile.Float32, "N", "F", 3)
+}
+
+// moonshineWeights are the scores of the tokens by a frame's energies and 1.
+var moonshineWeights = []float32{0, 0, 0, 4, 0 /* low */, 0, 0, 0, 0, 4 /* high */, 16, 0, 0, 0, 0 /* a frame */}
+
+// toneEnergies returns [N,3,frames] of samples [N,T]: the energies of the two
+// tones in each frame, and a 1.
+func toneEnergies(g *onnxfile.Graph, samples string, size int) string {
 	var waves []float32
 	for _, hz := range []float64{lowTone, highTone} {
 		for _, phase := range []float64{0, math.Pi / 2} {
 			for i := range size {
-				waves = append(waves, float32(math.Sin(2*math.Pi*hz*float64(i)/audio.SampleRate+phase)/40))
+				waves = append(waves, float32(math.Sin(2*math.Pi*hz*float64(i)/audio.SampleRate+phase)*9.6/float64(size)))
 			}
 		}
 	}
-	x := g.Op("Unsqueeze", []string{"input_values", g.Const(ints(1))})
-	x = g.Op("Conv", []string{x, g.Const(onnxfile.Floats([]int64{4, 1, size}, waves...))}, onnxfile.AttrInts("strides", size))
+	x := g.Op("Unsqueeze", []string{samples, g.Const(ints(1))})
+	x = g.Op("Conv", []string{x, g.Const(onnxfile.Floats([]int64{4, 1, int64(size)}, waves...))}, onnxfile.AttrInts("strides", int64(size)))
 	x = g.Op("Mul", []string{x, x})
 	both := onnxfile.Floats([]int64{3, 4, 1}, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0)
-	x = g.Op("Conv", []string{x, g.Const(both), g.Const(onnxfile.Floats([]int64{3}, 0, 0, 1))})
-	g.Node("Transpose", []string{x}, []string{"last_hidden_state"}, onnxfile.AttrInts("perm", 0, 2, 1))
-	return g.Output("last_hidden_state", onnxfile.Float32, "N", "F", 3)
+	return g.Op("Conv", []string{x, g.Const(both), g.Const(onnxfile.Floats([]int64{3}, 0, 0, 1))})
 }
 
 // madeUpMoonshineDecoder writes a token for each tenth frame of the sound, the
@@ -72,8 +81,7 @@ func madeUpMoonshineDecoder(masked bool) *onnxfile.Graph {
 			heard := g.Op("Gather", []string{mask, g.Op("Mul", []string{at, g.Const(onnxfile.Ints(nil, moonshineStride))})}, onnxfile.AttrInt("axis", 1)) // [N]
 			row = g.Op("Mul", []string{row, g.Op("Unsqueeze", []string{heard, g.Const(ints(1, 2))})})
 		}
-		weights := []float32{0, 0, 0, 4, 0 /* low */, 0, 0, 0, 0, 4 /* high */, 16, 0, 0, 0, 0 /* a frame */}
-		scores := g.Op("MatMul", []string{row, g.Const(onnxfile.Floats([]int64{3, 5}, weights...))})
+		scores := g.Op("MatMul", []string{row, g.Const(onnxfile.Floats([]int64{3, 5}, moonshineWeights...))})
 		g.Node("Add", []string{scores, g.Const(onnxfile.Floats([]int64{5}, 0, -100, 8, 0, 0))}, []string{"b_logits"})
 		own := g.Op("Unsqueeze", []string{row, g.Const(ints(1))})
 		for _, kind := range []string{"key", "value"} {
@@ -126,9 +134,9 @@ func moonshineParts(masked bool) parts {
 }
 
 func TestMoonshineWritesTheText(t *testing.T) {
-	for name, masked := range map[string]bool{"tiny": true, "base": false} {
+	for name, m := range map[string]parts{"tiny": moonshineParts(true), "base": moonshineParts(false), "stream": madeUpStream()} {
 		t.Run(name, func(t *testing.T) {
-			e := openMadeUp(t, moonshineParts(masked))
+			e := openMadeUp(t, m)
 			assert.Equal(t, models.ContractMoonshine, e.contract)
 			pcm := recording()
 			for _, hotwords := range [][]string{nil, {"bana"}} { // greedy and beam

@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"github.com/otograph/otograph/audio"
 )
 
 // line is an unfinished text of a search: its last token and those before.
@@ -32,7 +34,7 @@ func (n *moonshine) write(ctx context.Context, sounds []encodedWindow, req reque
 	if !f.none() {
 		width = max(req.beam, 1)
 	}
-	cache, err := n.newCache(sounds, width, req.times)
+	cache, err := n.newCache(sounds, width, req.times && req.draft == nil)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +86,7 @@ func (n *moonshine) write(ctx context.Context, sounds []encodedWindow, req reque
 	}
 	for i, list := range finished {
 		best := slices.MaxFunc(list, func(a, b *line) int { return cmp.Compare(a.score(f), b.score(f)) })
-		n.read(&hyps[i], best, float64(sounds[i].frames)*moonshineStride/16000)
+		n.read(&hyps[i], best, float64(sounds[i].frames*n.grid.stride)/audio.SampleRate)
 	}
 	return hyps, nil
 }
@@ -134,7 +136,7 @@ func (n *moonshine) continued(l *line, scores []float32, attention [][]float32, 
 // text has no tokens. All tokens of a window have the same no-speech
 // probability: the probability that the text is empty.
 func (n *moonshine) read(h *hypothesis, last *line, seconds float64) {
-	h.unbounded = true
+	h.unbounded, h.grid = true, n.grid
 	for l := last; l.before != nil; l = l.before {
 		if l.attention != nil {
 			h.attention = append(h.attention, l.attention)

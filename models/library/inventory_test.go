@@ -181,6 +181,43 @@ func TestImportIcefallTransducer(t *testing.T) {
 	}
 }
 
+// TestImportMoonshineStream imports Moonshine's streaming layout by its folder
+// and by its encoder, with the decoder that returns its attention.
+func TestImportMoonshineStream(t *testing.T) {
+	const f32, i64 = onnxfile.Float32, onnxfile.Int64
+	decoder := onnxfile.NewGraph().Input("token", i64, 1, "L").Output("logits", f32, 1, "L", 9).Output("out_k_self", f32).Output("out_v_self", f32)
+	for _, name := range []string{"k_self", "v_self", "out_k_cross", "out_v_cross"} {
+		decoder.Input(name, f32, 6, 1, 8, name, 40)
+	}
+	frontend := onnxfile.NewGraph().Input("audio_chunk", f32, 1, "T").Input("sample_buffer", f32, 1, 79).Input("conv1_buffer", f32, 1, 320, 4).Input("conv2_buffer", f32, 1, 640, 4).Output("features", f32, 1, "F", 320)
+	files := map[string][]byte{
+		"tokenizer.bin": []byte("\x01a"), "streaming_config.json": []byte("{}"),
+		"frontend.onnx": frontend.Bytes(), "decoder_kv.onnx": decoder.Bytes(), "decoder_kv_with_attention.onnx": decoder.Bytes(),
+		"encoder.onnx":  onnxfile.NewGraph().Input("features", f32, 1, "F", 320).Output("encoded", f32, 1, "F", 320).Bytes(),
+		"adapter.onnx":  onnxfile.NewGraph().Input("encoded", f32, 1, "F", 320).Input("pos_offset", i64, 1).Output("memory", f32, 1, "F", 320).Bytes(),
+		"cross_kv.onnx": onnxfile.NewGraph().Input("memory", f32, 1, "F", 320).Output("k_cross", f32).Output("v_cross", f32).Bytes(),
+	}
+	dir := modeltest.Folder(t, files)
+	for _, source := range []string{dir, filepath.Join(dir, "encoder.onnx")} {
+		s := &Store{Dir: t.TempDir()}
+		_, err := s.Import(t.Context(), source, ImportOptions{Name: "moonshine", Languages: []string{"en"}})
+		require.NoError(t, err)
+		set, err := OpenDir(s.Dir)
+		require.NoError(t, err)
+		m, ok := set.OptimizedFor("en")
+		require.True(t, ok)
+		assert.Equal(t, models.ContractMoonshine, m.Contract)
+		assert.Equal(t, map[models.Part]string{
+			models.PartFrontend: "frontend.onnx", models.PartEncoder: "encoder.onnx", models.PartAdapter: "adapter.onnx", models.PartJoiner: "cross_kv.onnx",
+			models.PartDecoder: "decoder_kv_with_attention.onnx", models.PartTokens: "tokenizer.bin", models.PartConfig: "streaming_config.json",
+		}, parts(m), source)
+	}
+	delete(files, "adapter.onnx")
+	_, err := OpenDir(modeltest.Folder(t, files))
+	require.ErrorIs(t, err, models.ErrMissing)
+	assert.ErrorContains(t, err, "expects its adapter")
+}
+
 func TestImportFolderAndArchive(t *testing.T) {
 	files := map[string][]byte{"vad.onnx": modeltest.SileroV5().Bytes(), "model.int8.onnx": modeltest.SenseVoice().Bytes(), "tokens.txt": []byte("<unk> 0")}
 	s := &Store{Dir: t.TempDir()}

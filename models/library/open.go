@@ -165,7 +165,7 @@ func (m *manifest) open(dir string) (*models.Set, error) {
 func (e *entry) main() string { return cmp.Or(e.Files[models.PartModel], e.Files[models.PartEncoder]) }
 
 // partOrder holds an entry's parts in the order of a model's files.
-var partOrder = []models.Part{models.PartModel, models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartDecoderJoint, models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM, models.PartPLDA}
+var partOrder = []models.Part{models.PartModel, models.PartEncoder, models.PartDecoder, models.PartJoiner, models.PartDecoderJoint, models.PartFrontend, models.PartAdapter, models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM, models.PartPLDA}
 
 // texts lists the parts that are read into memory unchanged.
 var texts = []models.Part{models.PartTokens, models.PartCMVN, models.PartConfig, models.PartLM, models.PartPLDA}
@@ -260,6 +260,10 @@ func complete(m *models.Model, dir string) error {
 	switch m.Contract {
 	case models.ContractMoonshine:
 		need = []models.Part{models.PartEncoder, models.PartDecoder, models.PartTokens}
+		stream := []models.Part{models.PartFrontend, models.PartAdapter, models.PartJoiner}
+		if slices.ContainsFunc(m.Files, func(f models.File) bool { return slices.Contains(stream, f.Part) }) {
+			need = append(need, stream...)
+		}
 	case models.ContractNeMoTransducer, models.ContractGigaAMTransducer, models.ContractIcefallTransducer:
 		need = []models.Part{models.PartEncoder, models.PartTokens}
 		if _, ok := m.File(models.PartDecoderJoint); !ok {
@@ -268,7 +272,7 @@ func complete(m *models.Model, dir string) error {
 	}
 	for _, part := range need {
 		if _, ok := m.File(part); !ok {
-			return fmt.Errorf("%w: %s: role %s: model %s (%s) expects a %s in the same folder, found none in %s",
+			return fmt.Errorf("%w: %s: role %s: model %s (%s) expects its %s in the same folder, found none in %s",
 				models.ErrMissing, m.Main().Path, m.Role, m.Name, m.Contract, part, dir)
 		}
 	}

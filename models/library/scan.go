@@ -216,7 +216,10 @@ func groups(files []candidate) [][]candidate {
 			out = append(out, []candidate{c})
 			continue
 		}
-		if slices.ContainsFunc(transducer, func(o candidate) bool { return o.found.Part == c.found.Part }) {
+		if i := slices.IndexFunc(transducer, func(o candidate) bool { return o.found.Part == c.found.Part }); i >= 0 {
+			if stem(c.name) == stem(transducer[i].name)+attentionMark {
+				transducer[i] = c
+			}
 			continue // a second set of parts in one folder needs a manifest
 		}
 		transducer = append(transducer, c)
@@ -233,6 +236,10 @@ func groups(files []candidate) [][]candidate {
 
 // pldaName is the name of an embedder's PLDA.
 const pldaName = "plda.json"
+
+// attentionMark is the end of the name of a Moonshine decoder that also returns
+// its attention, from which words get their times.
+const attentionMark = "_with_attention"
 
 // moonshineTokens are the names of Moonshine's token list.
 var moonshineTokens = []string{"tokenizer.bin", "tokenizer.json"}
@@ -270,7 +277,17 @@ func (e *entry) companions(dir string, found *models.Recognized) error {
 		for _, p := range []struct {
 			part models.Part
 			word string
-		}{{models.PartDecoder, "decoder"}, {models.PartJoiner, "joiner"}, {models.PartJoiner, "joint"}, {models.PartDecoderJoint, "decoder_joint"}} {
+		}{
+			{models.PartDecoder, "decoder"},
+			{models.PartJoiner, "joiner"},
+			{models.PartJoiner, "joint"},
+			{models.PartDecoderJoint, "decoder_joint"},
+			{models.PartDecoder, "decoder_kv" + attentionMark},
+			{models.PartDecoder, "decoder_kv"},
+			{models.PartJoiner, "cross_kv"},
+			{models.PartFrontend, "frontend"},
+			{models.PartAdapter, "adapter"},
+		} {
 			// The same precision first, then the exact graph: archives of
 			// icefall hold an 8-bit encoder and joiner with an exact decoder.
 			// Moonshine's decoder is decoder_model_merged.
@@ -296,7 +313,7 @@ func (e *entry) companions(dir string, found *models.Recognized) error {
 	own := []string{short + "_vocab.txt", version + "_vocab.txt", whole + "-tokens.txt", whole + ".tokens.txt", plain + "-tokens.txt", plain + ".tokens.txt"}
 	tokens := append(own, "tokens.txt", "vocab.txt", "units.txt", "tokens.json", "vocab.json")
 	if found.Contract == models.ContractMoonshine {
-		tokens = moonshineTokens
+		tokens, config = moonshineTokens, "streaming_config.json"
 	}
 	for part, names := range map[models.Part][]string{
 		models.PartTokens: tokens,

@@ -95,11 +95,9 @@ func (p *PCM) Samples(from, to int) []float32 {
 		return p.Append(nil, from, to)
 	}
 	from, to = p.within(from, to)
-	if p.mapped != nil {
-		if p.handed.Add(int64(to-from)*4) >= trimEvery {
-			p.handed.Store(0)
-			releasePages(p.mapped)
-		}
+	if p.mapped != nil && p.handed.Add(int64(to-from)*4) >= trimEvery {
+		p.handed.Store(0)
+		releasePages(p.mapped)
 	}
 	return p.samples[from-p.first : to-p.first : to-p.first]
 }

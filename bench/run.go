@@ -169,8 +169,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 			return nil, errors.Join(err, file.Close())
 		}
 	}
-	report := c.report(file, machine, sums)
-	return report, file.Close()
+	return c.report(file, machine, sums), file.Close()
 }
 
 // withSameSteps returns the systems with the options that SameSteps sets.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -34,10 +35,7 @@ func flagArgs(flags any) (args []string) {
 		if v.Field(i).IsZero() {
 			continue
 		}
-		name := v.Type().Field(i).Tag.Get("name")
-		if name == "" { // kong's default name
-			name = flagName(v.Type().Field(i).Name)
-		}
+		name := cmp.Or(v.Type().Field(i).Tag.Get("name"), flagName(v.Type().Field(i).Name)) // kong's default name
 		args = append(args, fmt.Sprintf("--%s=%v", name, v.Field(i)))
 	}
 	return args

@@ -175,10 +175,8 @@ func (e *entry) check(role models.Role) error {
 	if e.main() == "" {
 		return fmt.Errorf("files: expected a %q or an %q", models.PartModel, models.PartEncoder)
 	}
-	if e.Contract != "" {
-		if served, ok := models.ContractRole(e.Contract); !ok || served != role {
-			return fmt.Errorf("contract: expected one of %s, found %q", strings.Join(models.ContractsOf(role), ", "), e.Contract)
-		}
+	if served, ok := models.ContractRole(e.Contract); e.Contract != "" && (!ok || served != role) {
+		return fmt.Errorf("contract: expected one of %s, found %q", strings.Join(models.ContractsOf(role), ", "), e.Contract)
 	}
 	for field, sums := range map[string]map[string]string{"sha256": e.SHA256, "source_sha256": e.SourceSHA256} {
 		for file, sum := range sums {

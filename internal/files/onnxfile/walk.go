@@ -485,11 +485,9 @@ func shapeProto(f field) ([]int64, error) {
 		}
 		size := int64(-1)
 		err := f.each(func(f field) error {
-			if f.num == 1 && f.kind == wireVarint {
-				// -1 (and in some exports 0) means a free dimension
-				if v := int64(f.value); v > 0 {
-					size = v
-				}
+			// -1 (and in some exports 0) means a free dimension
+			if v := int64(f.value); f.num == 1 && f.kind == wireVarint && v > 0 {
+				size = v
 			}
 			return nil
 		})

@@ -16,7 +16,6 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench/internal/systems"
-	"github.com/otograph/otograph/internal/files/mediafiles"
 )
 
 // cutParts returns the items with the parts of recordings as separate
@@ -65,7 +64,7 @@ func (c Config) cut(ctx context.Context, recording string, items []Item, at []in
 			return fmt.Errorf("%s: expected an offset within the recording, which lasts %.3f s, got %g s", it.Name, pcm.Duration(), it.Part.Start)
 		}
 		it.Path = filepath.Join(dir, strconv.Itoa(i)+".wav")
-		if err := mediafiles.WriteWAV(it.Path, audio.SampleRate, pcm.Samples(from, to)); err != nil {
+		if err := systems.WriteWAV(it.Path, pcm.Samples(from, to)); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/otograph/otograph"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/bench/internal/datasets"
-	"github.com/otograph/otograph/internal/files/mediafiles"
 	"github.com/otograph/otograph/internal/system/host"
 )
 
@@ -101,7 +100,7 @@ func (c *command) Start(ctx context.Context) *Cost {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "silence.wav")
-	if mediafiles.WriteWAV(path, audio.SampleRate, make([]float32, audio.SampleRate)) != nil {
+	if WriteWAV(path, make([]float32, audio.SampleRate)) != nil {
 		return nil
 	}
 	_, cost, err := c.Transcribe(ctx, datasets.Item{Name: "silence.wav", Path: path})

@@ -103,12 +103,6 @@ func WAVHeader(rate, size uint32) []byte {
 	return binary.LittleEndian.AppendUint32(append(b, "data"...), size)
 }
 
-// WriteWAV writes samples (-1 to 1) at a rate in Hz as a WAV file, mono with 16
-// bits. Samples that were decoded from 16 bits keep their values.
-func WriteWAV(path string, rate uint32, samples []float32) error {
-	return os.WriteFile(path, append(WAVHeader(rate, uint32(2*len(samples))), Samples16(samples)...), 0o666)
-}
-
 // Samples16 returns samples (-1 to 1) as 16 bits each, little-endian.
 func Samples16(samples []float32) []byte {
 	b := make([]byte, 0, 2*len(samples))

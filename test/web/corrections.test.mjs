@@ -155,6 +155,32 @@ test('the page asks before it loses a correction that the service does not have'
   await eventually(async () => assert.deepEqual((await s.ask(`/tasks/${task.id}/result`)).segments, first.segments));
 });
 
+test('a correction whose login ends is sent after the next one', async () => {
+  const log = `${s.url}/v1/tasks/${task.id}/corrections`,
+    ended = (route) =>
+      route.request().method() === 'POST'
+        ? route.fulfill({
+            status: 401,
+            contentType: 'application/json',
+            body: '{"error":"","error_code":"unauthorized"}',
+          })
+        : route.continue();
+  await page.route(log, ended);
+  await edit(0);
+  await page.getByRole('textbox', { name: /^Correct the text at/ }).fill('Typed as the login ended');
+  await page.keyboard.press('Enter');
+  await page.getByText('has expired. Please log in again').waitFor();
+  await page.unroute(log, ended);
+  await page.getByLabel('API key', { exact: true }).last().fill(s.key);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await eventually(async () =>
+    assert.equal((await s.ask(`/tasks/${task.id}/result`)).segments[0].text, 'Typed as the login ended'),
+  );
+  await page.reload();
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await eventually(async () => assert.deepEqual((await s.ask(`/tasks/${task.id}/result`)).segments, first.segments));
+});
+
 test('by keyboard, the focused sentence is split, given to another speaker, joined and undone', async () => {
   const i = first.segments.findIndex((x) => x.text.split(' ').length >= 4),
     word = inner(first.segments[i].text);

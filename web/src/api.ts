@@ -32,6 +32,23 @@ export function setLogin(l: Login | null, byService = false): void {
   else sessionStorage.clear();
 }
 
+/** readerOf identifies the reader of a login, also after the next one: a key, or the user of a token. */
+export function readerOf(l: Login | null): string {
+  if (!l) return '';
+  if ('key' in l) return l.key;
+  return (JSON.parse(atob(l.token.split('.')[1].replace(/-/g, '+').replace(/_/g, '/'))) as { sub: string }).sub;
+}
+
+/** nextLogin waits until somebody is logged in. */
+export const nextLogin = () =>
+  new Promise<Login>((go) => {
+    const stop = login.subscribe((l) => {
+      if (!l) return;
+      go(l);
+      setTimeout(() => stop());
+    });
+  });
+
 function credentials(l: Login | null): Record<string, string> {
   if (!l) return {};
   return 'key' in l ? { 'X-API-Key': l.key } : { Authorization: `Bearer ${l.token}` };

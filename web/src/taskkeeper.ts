@@ -1,6 +1,6 @@
 // The corrections that the service keeps with a task.
 import { signal } from '@preact/signals';
-import { api, Failure, plainly, sleep, type Corrections } from './api';
+import { api, Failure, login, nextLogin, plainly, readerOf, sleep, type Corrections } from './api';
 import { corrected, type Change, type Entry, type Keeper } from './corrections';
 import { confirmLeaving } from './leaving';
 import type { Result } from './result';
@@ -17,7 +17,8 @@ confirmLeaving(() => unsaved.value > 0);
 /** taskKeeper keeps the corrections of a task; start are the corrections that the service has. Changes go one after the other. */
 export function taskKeeper(task: string, result: Result, start: Corrections): Keeper {
   const log = signal<Entry[]>(start.corrections),
-    problem = signal('');
+    problem = signal(''),
+    reader = readerOf(login.value);
   let stored = start,
     pending: Change[] = [],
     last = Promise.resolve();
@@ -57,6 +58,11 @@ export function taskKeeper(task: string, result: Result, start: Corrections): Ke
           if (attempt >= tries) return void sleep(pause).then(send);
           await sleep(1000 * (attempt + 1));
           continue;
+        }
+        if (e.status === 401) {
+          // the login has ended: the same reader's next one can send the change
+          if (readerOf(await nextLogin()) === reader) continue;
+          return wait([]);
         }
         const before = sentence(pending[0]),
           version = stored.version;

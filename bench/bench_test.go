@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -118,6 +119,11 @@ func TestSummaryWeighsRecordingsByUnits(t *testing.T) {
 	assert.InDelta(t, 0.5, a.Sentences.Matched, 1e-12)
 	assert.Nil(t, a.EventF1)
 	assert.Nil(t, a.WordTimes)
+	for _, f := range figures() {
+		if strings.HasPrefix(f.key, "sentence_") && f.key != "sentence_matched" {
+			assert.Nil(t, f.of(systemReport{Accuracy: accuracy{Sentences: timeStat([]TimeErrors{{Missing: 2}})}}), "%s without a matched sentence", f.key)
+		}
+	}
 	assert.Equal(t, accuracy{TurnRates: map[string]*estimate{}}, summarize(nil, 1))
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -68,7 +69,12 @@ func accuracyFigures() []figure {
 		{"sentence", "sentence", func(a accuracy) *timeSummary { return a.Sentences }},
 		{"word", "word", func(a accuracy) *timeSummary { return a.WordTimes }},
 	} {
-		stat := func(f func(timeSummary) float64) func(systemReport) *estimate { return derived(t.of, f) }
+		stat := func(f func(timeSummary) float64) func(systemReport) *estimate {
+			return func(s systemReport) *estimate {
+				v := cmp.Or(t.of(s.Accuracy), &timeSummary{})
+				return plainIf(v.Matched > 0, f(*v))
+			}
+		}
 		list = append(list,
 			figure{t.key + "_start_mean", t.name + " start off, mean", "s", stat(func(s timeSummary) float64 { return s.MeanStart }), "%.3f", 1},
 			figure{t.key + "_start_50ms", "· within 50 ms", "%", stat(func(s timeSummary) float64 { return s.Within50 }), "%.1f", 100},
@@ -78,7 +84,7 @@ func accuracyFigures() []figure {
 			figure{t.key + "_start_p95", "· 95th percentile", "s", stat(func(s timeSummary) float64 { return s.P95Start }), "%.3f", 1},
 			figure{t.key + "_end_p50", t.name + " end off, median", "s", stat(func(s timeSummary) float64 { return s.MedianEnd }), "%.3f", 1},
 			figure{t.key + "_end_p95", "· 95th percentile", "s", stat(func(s timeSummary) float64 { return s.P95End }), "%.3f", 1},
-			figure{t.key + "_matched", "· of all " + t.name + "s matched", "%", stat(func(s timeSummary) float64 { return s.Matched }), "%.1f", 100},
+			figure{t.key + "_matched", "· of all " + t.name + "s matched", "%", derived(t.of, func(s timeSummary) float64 { return s.Matched }), "%.1f", 100},
 		)
 	}
 	return list

@@ -127,7 +127,13 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	return writeReport(report, c.Format, c.Output)
+	err = writeReport(report, c.Format, c.Output)
+	for _, s := range report.Systems {
+		if err == nil && s.Failed > 0 && s.Failed == len(s.Items) {
+			err = errReported // the report has the reasons
+		}
+	}
+	return err
 }
 
 // allSystems returns the chosen models, if any, and the other systems.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -46,5 +47,21 @@ func TestUnusedFilesOfABenchmark(t *testing.T) {
 		n, err = unused(folder, items)
 		require.NoError(t, err)
 		assert.Zero(t, n, folder)
+	}
+}
+
+// TestBenchWithoutAnyResultFails: a system that no recording was measured with is
+// an error, after the report with the reasons.
+func TestBenchWithoutAnyResultFails(t *testing.T) {
+	dir := t.TempDir()
+	manifest := filepath.Join(dir, "m.jsonl")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "empty"), 0o700))
+	require.NoError(t, os.WriteFile(manifest, []byte(`{"file":"a.wav","text":"one"}{"file":"b.wav","text":"one"}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one"), 0o600))
+	for folder, want := range map[string]error{".": nil, "empty": errReported} {
+		c := benchRunCmd{Manifest: manifest, Repeat: 1, Normalizer: "words", Quiet: true, Output: filepath.Join(dir, "report", folder)}
+		c.Hyp, c.AtOnce, c.Timeout = []string{"h=" + filepath.Join(dir, folder)}, 1, time.Minute
+		require.ErrorIs(t, c.Run(t.Context()), want)
+		assert.FileExists(t, filepath.Join(c.Output, "report.txt"))
 	}
 }

@@ -42,7 +42,7 @@ func loadKaldi(dir string) ([]Item, error) {
 		if segment, ok := segments[name]; ok {
 			fields := append(strings.Fields(segment), "", "", "")
 			recording = fields[0]
-			start, end, ok := seconds(fields[1], fields[2])
+			start, end, ok := Seconds(fields[1], fields[2])
 			if !ok || end <= start {
 				return nil, fmt.Errorf("%w: %s: %s: expected a recording, a start and an end, got %q", ErrManifest, kaldiSegments, name, segment)
 			}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/otograph/otograph/internal/files/mediafiles"
@@ -124,17 +125,9 @@ func (l *manifestLine) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	given := slices.Sorted(maps.Keys(all))
+	takeOtherNames(all, given)
 	var missing []string
 	for key, others := range otherNames {
-		for _, name := range append([]string{key}, others...) {
-			i := slices.IndexFunc(given, func(k string) bool { return strings.EqualFold(k, name) })
-			if i < 0 || all[key] != nil {
-				continue
-			}
-			if _, text := all[given[i]].(string); text || name == key {
-				all[key] = all[given[i]]
-			}
-		}
 		if _, set := all[key]; !set {
 			if missing = append(missing, key); key == "text" {
 				missing = append(missing, others...)
@@ -143,6 +136,9 @@ func (l *manifestLine) UnmarshalJSON(data []byte) error {
 	}
 	for _, key := range given {
 		low := strings.ToLower(key)
+		if n, err := strconv.ParseFloat(fmt.Sprint(all[key]), 64); err == nil && n > 0 && all["offset"] == nil && slices.Contains([]string{"start", "start_time", "begin"}, low) {
+			return fmt.Errorf("key %q: expected offset and duration for a part of a recording", key)
+		}
 		like := slices.DeleteFunc(slices.Sorted(slices.Values(missing)), func(m string) bool { return strings.Contains(low, m) || low+"s" == m })
 		if hint := spec.DidYouMean(key, like); hint != "" && !slices.Contains(slices.Concat(slices.Collect(maps.Values(otherNames))...), low) {
 			return fmt.Errorf("unknown key %q%s", key, hint)
@@ -163,6 +159,36 @@ func (l *manifestLine) UnmarshalJSON(data []byte) error {
 	}
 	type plain manifestLine
 	return json.Unmarshal(data, (*plain)(l))
+}
+
+// takeOtherNames sets keys that have other names among the given ones.
+func takeOtherNames(all map[string]any, given []string) {
+	for key, others := range otherNames {
+		for _, name := range append([]string{key}, others...) {
+			i := slices.IndexFunc(given, func(k string) bool { return strings.EqualFold(k, name) })
+			if i < 0 || all[key] != nil {
+				continue
+			}
+			if _, text := all[given[i]].(string); text || name == key {
+				all[key] = all[given[i]]
+			}
+		}
+	}
+}
+
+// FileAndText returns the recording that a row of a hypothesis names by a
+// manifest's keys, "" if none, and its text.
+func FileAndText(row json.RawMessage) (file string, text *string) {
+	var all map[string]any
+	_ = json.Unmarshal(row, &all) // another value has no keys
+	takeOtherNames(all, slices.Sorted(maps.Keys(all)))
+	file, _ = all["file"].(string)
+	for _, key := range []string{"pred_text", "prediction", "hypothesis", "text"} {
+		if s, ok := all[key].(string); ok {
+			return file, &s
+		}
+	}
+	return file, nil
 }
 
 type timedLine struct {
@@ -216,8 +242,8 @@ func loadLines(path string) (items []Item, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
 	}
-	text = strings.TrimSpace(text)
-	if text == "" || strings.HasPrefix(text, "{") {
+	text = strings.TrimRight(text, " \t\r\n")
+	if text == "" || strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return nil, nil
 	}
 	for i, line := range strings.Split(text, "\n") {
@@ -284,6 +310,9 @@ func (l manifestLine) item(dir string) (Item, error) {
 	it := Item{Name: l.File, Path: l.File, Text: l.Text}
 	if l.File == "" {
 		return it, errors.New(`the key "file" is missing`)
+	}
+	if strings.Contains(l.File, "://") {
+		return it, fmt.Errorf("%s: expected a file, got an address: download it first", l.File)
 	}
 	it.Path = within(dir, l.File)
 	if l.Offset != nil {
@@ -414,13 +443,13 @@ func timed(key string, lines []timedLine) ([]TimedText, error) {
 	return out, nil
 }
 
-// maxSeconds limits the times of references: twelve days, longer than any
+// MaxSeconds limits the times of references: twelve days, longer than any
 // recording. Events are scored second by second.
-const maxSeconds = 1e6
+const MaxSeconds = 1e6
 
 func checkSpan(key string, start, end float64) error {
-	if !(start >= 0) || !(end >= start) || end > maxSeconds {
-		return fmt.Errorf("%s: expected 0 ≤ start ≤ end ≤ %g in seconds, got %g and %g", key, maxSeconds, start, end)
+	if !(start >= 0) || !(end >= start) || end > MaxSeconds {
+		return fmt.Errorf("%s: expected 0 ≤ start ≤ end ≤ %g in seconds, got %g and %g", key, MaxSeconds, start, end)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -37,7 +36,7 @@ func Turns(rows []Row) (turns []SpeakerTurn, err error) {
 		if len(r.Fields) < 8 {
 			return nil, fmt.Errorf("%w: line %d has %d fields, expected at least 8", ErrRTTM, r.Line, len(r.Fields))
 		}
-		start, duration, ok := seconds(r.Fields[3], r.Fields[4])
+		start, duration, ok := Seconds(r.Fields[3], r.Fields[4])
 		if !ok {
 			return nil, fmt.Errorf("%w: line %d: expected a start and a duration in seconds, got %q and %q", ErrRTTM, r.Line, r.Fields[3], r.Fields[4])
 		}
@@ -66,11 +65,11 @@ func loadRows[T any](format, path, recording string, column int, read func([]Row
 	return read(ByName(rows, column).Of(recording, true))
 }
 
-// seconds parses two times, which are finite and not negative.
-func seconds(a, b string) (x, y float64, ok bool) {
+// Seconds parses two times, which are up to MaxSeconds and not negative.
+func Seconds(a, b string) (x, y float64, ok bool) {
 	x, err1 := strconv.ParseFloat(a, 64)
 	y, err2 := strconv.ParseFloat(b, 64)
-	return x, y, err1 == nil && err2 == nil && x >= 0 && y >= 0 && !math.IsInf(x+y, 0)
+	return x, y, err1 == nil && err2 == nil && x >= 0 && y >= 0 && max(x, y) <= MaxSeconds
 }
 
 // Row is a line of one of NIST's formats: its number and its fields.
@@ -150,7 +149,7 @@ func evaluated(rows []Row) ([][2]float64, error) {
 		if len(r.Fields) != 4 {
 			return nil, fmt.Errorf("%w: line %d has %d fields, expected 4", errUEM, r.Line, len(r.Fields))
 		}
-		start, end, ok := seconds(r.Fields[2], r.Fields[3])
+		start, end, ok := Seconds(r.Fields[2], r.Fields[3])
 		if !ok || end < start {
 			return nil, fmt.Errorf("%w: line %d: expected a start and an end in seconds, got %q and %q", errUEM, r.Line, r.Fields[2], r.Fields[3])
 		}

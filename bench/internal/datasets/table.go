@@ -13,10 +13,9 @@ import (
 // clipsDir is the folder of the recordings beside the tables of Common Voice.
 const clipsDir = "clips"
 
-// readTable reads a table with the names of its columns in the first line,
-// separated by tabs, commas or semicolons. A recording is relative to dir or to
-// its folder "clips". Other columns become keys.
-func readTable(text, dir string) ([]numberedLine, error) {
+// Table returns the rows of a table, and their lines, with the names of its columns in the first
+// line, separated by tabs, commas or semicolons. One column names a file.
+func Table(text string) (objects []map[string]any, lines []int, err error) {
 	head, _, _ := strings.Cut(text, "\n")
 	r := csv.NewReader(strings.NewReader(text))
 	for _, comma := range ";,\t" {
@@ -30,54 +29,60 @@ func readTable(text, dir string) ([]numberedLine, error) {
 		names[i] = strings.TrimSpace(names[i])
 	}
 	if err != nil || !slices.ContainsFunc(names, func(n string) bool { return slices.Contains(append(otherNames["file"], "file"), strings.ToLower(n)) }) {
-		return nil, fmt.Errorf("%w: expected JSON objects, a list of them, or a table (CSV, TSV) with a column file or path and a column text, found %.60q", ErrManifest, head)
+		return nil, nil, fmt.Errorf("%w: expected JSON objects, a list of them, or a table (CSV, TSV) with a column file or path and a column text, found %.60q", ErrManifest, head)
 	}
-	var lines []numberedLine
 	for {
 		row, err := r.Read()
 		if row == nil {
-			break
+			return objects, lines, nil
 		}
 		n, _ := r.FieldPos(0)
-		var l manifestLine
-		if err == nil {
-			l, err = tableLine(names, row, dir)
+		object := map[string]any{}
+		for i := 0; i < min(len(row), len(names)) && err == nil; i++ {
+			object[names[i]], err = tableValue(names[i], strings.TrimSpace(row[i]))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: line %d: %w", ErrManifest, n, err)
+			return nil, nil, fmt.Errorf("%w: line %d: %w", ErrManifest, n, err)
 		}
-		lines = append(lines, numberedLine{n, l})
+		objects, lines = append(objects, object), append(lines, n)
 	}
-	return lines, nil
 }
 
-// tableLine returns a row of a table as an object of a manifest.
-func tableLine(names, row []string, dir string) (l manifestLine, err error) {
-	object := map[string]any{}
-	for i, name := range names[:min(len(row), len(names))] {
-		value := strings.TrimSpace(row[i])
-		switch strings.ToLower(name) {
-		case "offset", "duration", "speakers":
-			if value == "" {
-				continue
-			}
-			number, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return l, fmt.Errorf("%s: expected a number, got %q", name, value)
-			}
-			object[name] = number
-		default:
-			object[name] = value
+// tableValue returns the value of a cell; an empty number is null.
+func tableValue(name, value string) (any, error) {
+	switch strings.ToLower(name) {
+	case "offset", "duration", "speakers":
+		if value == "" {
+			return nil, nil
 		}
+		number, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: expected a number, got %q", name, value)
+		}
+		return number, nil
 	}
-	data, err := json.Marshal(object)
-	if err == nil {
-		err = json.Unmarshal(data, &l)
+	return value, nil
+}
+
+// readTable reads a table as a manifest. A recording is relative to dir or to its
+// folder "clips". Other columns become keys.
+func readTable(text, dir string) (lines []numberedLine, err error) {
+	objects, numbers, err := Table(text)
+	for i, object := range objects {
+		l := numberedLine{number: numbers[i]}
+		data, err := json.Marshal(object)
+		if err == nil {
+			err = json.Unmarshal(data, &l.manifestLine)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %w", ErrManifest, l.number, err)
+		}
+		if clip := filepath.Join(clipsDir, l.File); !exists(within(dir, l.File)) && exists(within(dir, clip)) {
+			l.File = clip
+		}
+		lines = append(lines, l)
 	}
-	if clip := filepath.Join(clipsDir, l.File); !exists(within(dir, l.File)) && exists(within(dir, clip)) {
-		l.File = clip
-	}
-	return l, err
+	return lines, err
 }
 
 // numberedLine is an object of a manifest with its line.

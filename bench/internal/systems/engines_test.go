@@ -258,6 +258,18 @@ func TestFiles(t *testing.T) {
 	require.ErrorContains(t, err, "expected lines of x/a.wav or of another recording of the manifest, found A")
 	_, err = Files(put("one.txt", "one\n"), items)
 	require.ErrorContains(t, err, "expected a line for each of the 2 recordings, found 1")
+	for name, text := range map[string]string{
+		"rows.jsonl": `{"path":"x/a.wav","sentence":"no","prediction":"one"}` + "\n" + `{"path":"b.wav","prediction":""}`, "list.json": `[{"file":"a.wav","transcription":"one"},{"file":"b.wav","text":""}]`,
+		"table.csv": "file,duration,text,prediction\na.wav,,no,one\nb.wav,2,no,\n", "table.tsv": "path\tsentence\na.wav\tone\nb.wav\t\n", "lines.txt": "one\n\n",
+	} {
+		f, err := Files(put(name, text), items)
+		require.NoError(t, err, name)
+		for i, want := range []string{"one", ""} {
+			res, _, err := f.Transcribe(t.Context(), items[i])
+			require.NoError(t, err, name)
+			assert.Equal(t, want, res.Segments[0].Text, name)
+		}
+	}
 	_, err = Files(put("broken.jsonl", `{"audio_filepath":"a.wav","pred`), items)
 	require.ErrorIs(t, err, errOutput)
 }

@@ -3,6 +3,7 @@ package systems
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -92,11 +93,11 @@ func open(path string, items []datasets.Item) (*files, error) {
 	if err != nil {
 		return nil, err
 	}
+	lines := strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\n"), "\n") // an empty one may be a recording's text
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") && !isRemark(text) {
 		return f, f.index(text)
 	}
-	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	if f.named = groupLines(text, len(items) == 1); f.named != nil {
 		return f, f.named.check(path, items)
 	}
@@ -108,6 +109,13 @@ func open(path string, items []datasets.Item) (*files, error) {
 	}
 	if strings.EqualFold(filepath.Ext(path), ".trn") {
 		return nil, fmt.Errorf("%s: expected lines of a text and another recording's name in parentheses", path)
+	}
+	if table, _, err := datasets.Table(strings.Join(lines, "\n")); err == nil {
+		rows, err := json.Marshal(table)
+		return f, errors.Join(err, f.index(string(rows)))
+	}
+	for len(lines) > len(items) && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
 	}
 	if len(lines) != len(items) {
 		return nil, fmt.Errorf("%s: expected a line for each of the %d recordings, found %d", path, len(items), len(lines))
@@ -127,9 +135,12 @@ func (f *files) index(text string) error {
 	}
 	f.rows = map[string][]document{}
 	for i, r := range rows {
-		name := cmp.Or(r.Path, r.Session)
+		name := r.fileName()
 		if name == "" {
-			return fmt.Errorf("%s: row %d has no audio_filepath or session_id", f.path, i+1)
+			return fmt.Errorf("%s: row %d has no audio_filepath, file or session_id", f.path, i+1)
+		}
+		if r.PredText == nil && r.Session == "" {
+			_, r.PredText = datasets.FileAndText(r.raw)
 		}
 		r.name = datasets.PartName(name, r.Offset)
 		f.rows[datasets.Stem(r.name)] = append(f.rows[datasets.Stem(r.name)], r)

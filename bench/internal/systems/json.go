@@ -14,9 +14,9 @@ import (
 	"github.com/otograph/otograph/bench/internal/datasets"
 )
 
-// document is a JSON transcript with the keys of all supported programs:
-// OpenAI's interface, faster-whisper, WhisperX, whisper.cpp, sherpa-onnx,
-// NeMo's manifests, the Open ASR Leaderboard, SegLST, AssemblyAI and Otograph.
+// document is a JSON transcript with the keys of programs that shapes lacks: OpenAI's
+// interface, faster-whisper, WhisperX, whisper.cpp, sherpa-onnx, NeMo's manifests,
+// the Open ASR Leaderboard, SegLST, AssemblyAI and Otograph.
 type document struct {
 	Text          *string                   `json:"text"`
 	PredText      *string                   `json:"pred_text"` // NeMo, leaderboard; text is then the reference
@@ -41,11 +41,12 @@ type document struct {
 	AudioURL   *string         `json:"audio_url"`  // AssemblyAI, whose times are milliseconds
 	Utterances []segment       `json:"utterances"` // AssemblyAI, if it told the speakers apart
 
-	name    string   // of the recording
-	Session string   `json:"session_id"`
-	Speaker string   `json:"speaker"`
-	Start   *float64 `json:"start_time"`
-	End     *float64 `json:"end_time"`
+	name    string          // of the recording
+	raw     json.RawMessage // all of it
+	Session string          `json:"session_id"`
+	Speaker string          `json:"speaker"`
+	Start   *float64        `json:"start_time"`
+	End     *float64        `json:"end_time"`
 }
 
 type segment struct {
@@ -77,6 +78,13 @@ func parseJSON(data []byte, recording string) (*otograph.Result, error) {
 	}
 	if first := rows[0]; first.Session != "" || first.Start != nil {
 		return segLST(rows, recording)
+	}
+	if named := func(r document) bool { return r.Path != "" || r.PredText != nil }; len(rows) > 1 && !slices.ContainsFunc(rows, named) { // one after another, as Vosk writes them
+		for _, r := range rows[1:] {
+			rows[0].Segments = append(append(rows[0].Segments, segment{Text: *cmp.Or(r.Text, new(""))}), r.Segments...)
+		}
+		rows[0].Segments = slices.Insert(rows[0].Segments, 0, segment{Text: *cmp.Or(rows[0].Text, new(""))})
+		rows = rows[:1]
 	}
 	if len(rows) > 1 || rows[0].PredText != nil {
 		i := slices.IndexFunc(rows, func(r document) bool { return r.Path != "" && datasets.Stem(r.Path) == datasets.Stem(recording) })
@@ -115,20 +123,38 @@ func documents(data []byte) ([]document, error) {
 	}
 }
 
+// UnmarshalJSON also keeps the object, and accepts keys that are not essential and
+// that other programs give another meaning.
+func (d *document) UnmarshalJSON(raw []byte) error {
+	type plain document
+	err := json.Unmarshal(raw, (*plain)(d))
+	d.raw = slices.Clone(raw)
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && slices.Contains([]string{"duration", "result", "tokens", "transcription"}, kind.Field) {
+		return nil
+	}
+	return err
+}
+
 // documentsOfList reads a list: rows, or the segments of one document.
 func documentsOfList(raw json.RawMessage) ([]document, error) {
 	var rows []document
 	if err := json.Unmarshal(raw, &rows); err != nil {
 		return nil, fmt.Errorf("%w: %w", errOutput, err)
 	}
-	if len(rows) == 0 || rows[0].Session != "" || rows[0].Start != nil || rows[0].PredText != nil || rows[0].Path != "" {
+	if len(rows) == 0 || rows[0].Session != "" || rows[0].Start != nil || rows[0].PredText != nil || rows[0].fileName() != "" {
 		return rows, nil
 	}
-	var one document
+	one := document{raw: raw}
 	if err := json.Unmarshal(raw, &one.Segments); err != nil {
 		return nil, fmt.Errorf("%w: %w", errOutput, err)
 	}
 	return []document{one}, nil
+}
+
+// fileName returns the recording that a row names, also by the keys of manifests.
+func (d document) fileName() string {
+	file, _ := datasets.FileAndText(d.raw)
+	return cmp.Or(d.Path, d.Session, file)
 }
 
 // segLST reads segments of several sessions.
@@ -155,8 +181,8 @@ func segLST(rows []document, recording string) (*otograph.Result, error) {
 
 // span returns times that are not negative and in the right order.
 func span(start, end float64) (from, to float64) {
-	from = min(max(start, 0), maxSeconds)
-	return from, min(max(end, from), maxSeconds)
+	from = min(max(start, 0), datasets.MaxSeconds)
+	return from, min(max(end, from), datasets.MaxSeconds)
 }
 
 func (d document) result() (*otograph.Result, error) {
@@ -178,6 +204,11 @@ func (d document) result() (*otograph.Result, error) {
 	text := d.Text
 	if d.PredText != nil {
 		text = d.PredText
+	}
+	if text == nil && !slices.ContainsFunc(res.Segments, func(s otograph.Segment) bool { return s.Text != "" }) {
+		if found, ok := shaped(d.raw); ok {
+			text, res.Segments = &found, nil
+		}
 	}
 	switch {
 	case len(res.Segments) > 0:

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/otograph/otograph"
@@ -144,8 +143,14 @@ func parseCues(text string) (*otograph.Result, error) {
 		return nil, fmt.Errorf("%w: %w", errOutput, err)
 	}
 	res := &otograph.Result{}
+	last := ""
 	for i, c := range script.Cues {
 		g := otograph.Segment{Text: script.Text(i)}
+		if strings.Contains(text, "><c>") { // YouTube's: a cue begins with the last line of the one before
+			g.Text = strings.TrimSpace(strings.TrimPrefix(g.Text, last))
+			script.Cues[i].Lines = c.Lines[len(c.Lines)-1:]
+			last = script.Text(i)
+		}
 		g.Start, g.End = span(c.Start, c.End)
 		if m := voiceTag.FindStringSubmatch(c.Lines[0]); m != nil {
 			g.Speaker = m[1]
@@ -172,21 +177,6 @@ func readRTTM(rows []datasets.Row) *otograph.Result {
 	return res
 }
 
-// numbers parses the fields as finite times that are not negative.
-func numbers(fields ...string) (out []float64, ok bool) {
-	for _, f := range fields {
-		v, err := strconv.ParseFloat(f, 64)
-		if err != nil || !(v >= 0) || v > maxSeconds {
-			return nil, false
-		}
-		out = append(out, v)
-	}
-	return out, true
-}
-
-// maxSeconds is longer than any recording.
-const maxSeconds = 1e7
-
 // readCTM reads NIST's words with times: recording, channel, start, duration,
 // word. Alternatives, between lines with <ALT_BEGIN>, <ALT> and <ALT_END>, become
 // alternatives of STM; their first words have times. The lines are put in the order
@@ -205,12 +195,12 @@ func readCTM(rows []datasets.Row) *otograph.Result {
 			text, other = append(text, mark), mark == "/"
 			continue
 		}
-		t, ok := numbers(f[2], f[3])
+		start, length, ok := datasets.Seconds(f[2], f[3])
 		if !ok {
 			return nil
 		}
 		if text = append(text, f[4]); !other && f[4] != "@" {
-			words = append(words, otograph.Word{Word: f[4], Start: t[0], End: t[0] + t[1]})
+			words = append(words, otograph.Word{Word: f[4], Start: start, End: start + length})
 		}
 	}
 	if len(words) == 0 {
@@ -237,12 +227,13 @@ func inOrder(rows []datasets.Row, column int) []datasets.Row {
 		mark := strings.ToUpper(r.Fields[4])
 		open = mark == "<ALT_BEGIN>" || open && mark != "<ALT_END>"
 	}
-	start := func(block []datasets.Row) []float64 { // the mark of alternatives has none
-		t, _ := numbers(block[min(1, len(block)-1)].Fields[column])
+	start := func(block []datasets.Row) float64 { // the mark of alternatives has none
+		field := block[min(1, len(block)-1)].Fields[column]
+		t, _, _ := datasets.Seconds(field, field)
 		return t
 	}
 	slices.SortStableFunc(blocks, func(a, b []datasets.Row) int {
-		return cmp.Or(cmp.Compare(a[0].Fields[1], b[0].Fields[1]), slices.Compare(start(a), start(b)))
+		return cmp.Or(cmp.Compare(a[0].Fields[1], b[0].Fields[1]), cmp.Compare(start(a), start(b)))
 	})
 	return slices.Concat(blocks...)
 }
@@ -253,15 +244,15 @@ func readSTM(rows []datasets.Row) *otograph.Result {
 	res := &otograph.Result{}
 	for _, row := range inOrder(rows, 3) {
 		f := row.Fields
-		t, ok := numbers(f[3], f[4])
-		if !ok || t[1] < t[0] {
+		start, end, ok := datasets.Seconds(f[3], f[4])
+		if !ok || end < start {
 			return nil
 		}
 		text := f[5:]
 		if len(text) > 0 && strings.HasPrefix(text[0], "<") && strings.HasSuffix(text[0], ">") {
 			text = text[1:]
 		}
-		g := otograph.Segment{Start: t[0], End: t[1], Speaker: f[2], Text: strings.Join(text, " ")}
+		g := otograph.Segment{Start: start, End: end, Speaker: f[2], Text: strings.Join(text, " ")}
 		if ignored(g.Text) {
 			g.Speaker = ""
 		}

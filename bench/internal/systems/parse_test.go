@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/bench/internal/datasets"
 	"github.com/otograph/otograph/internal/test/outside"
 )
 
@@ -54,6 +55,15 @@ var outputs = map[string]struct {
 	"speakers":            {"[Ann]: Hello\nthere\n[SPEAKER_01]: yes\n(speaker 1) no\nSpeaker 2: a\nS03: b\n[SPEAKER_04]\nc [SPEAKER_TURN] d", "Hello\nthere / yes / no / a / b / c  d", 0, 0, ""},
 	"faster-whisper's":    {"[0.00s -> 2.50s]  Hello\n[62.50s -> 63.00s]  there\n", "Hello / there", 0, 0, ""},
 	"SenseVoice":          {"<|en|><|NEUTRAL|><|Speech|><|withitn|>Hello", "Hello", 0, 0, ""},
+	"with tokens":         {`[{"id":1,"start":0.5,"end":1.0,"text":" Hello","tokens":[1,2]},{"start":1.0,"end":2.0,"text":" there","tokens":[3]}]`, "Hello / there", 0, 0, ""},
+	"Deepgram":            {`{"metadata":{"duration":2},"results":{"channels":[{"alternatives":[{"transcript":"Hello there.","words":[]},{"transcript":"Yellow."}]}],"utterances":[]}}`, "Hello there.", 0, 0, ""},
+	"Speechmatics":        {`{"results":[{"alternatives":[{"content":"Hello","speaker":"S1"}],"start_time":0,"type":"word"},{"alternatives":[{"content":"there"}]}]}`, "Hello there", 0, 0, ""},
+	"Azure":               {`{"duration":"PT2S","combinedRecognizedPhrases":[{"lexical":"hello","display":"Hello."}]}`, "Hello.", 0, 0, ""},
+	"Vosk":                {"{\n\"result\":[{\"word\":\"hello\"}],\n\"text\":\"hello\"}\n{\"text\":\"there\"}", "hello / there", 0, 0, ""},
+	"words":               {`[{"word":"Hello","start":0,"end":1},{"word":"there","start":1,"end":2}]`, "Hello there", 0, 0, ""},
+	"podcast":             {`{"version":"1.0.0","segments":[{"speaker":"A","startTime":0,"endTime":1,"body":"Hello"},{"body":"there"}]}`, "Hello there", 0, 0, ""},
+	"turns as segments":   {`{"segments":[{"start":0,"end":1,"speaker":"A"}]}`, "", 0, 1, ""},
+	"rolling captions":    {"WEBVTT\nKind: captions\n\n00:00.000 --> 00:01.000\nHello<00:00:00.300><c> there</c>\n\n00:01.000 --> 00:01.010\nHello there\n \n\n00:01.010 --> 00:02.000\nHello there\nAnn\n", "Hello there /  / Ann", 0, 0, ""},
 	"UTF-16":              {"\xff\xfeH\x00i\x00", "Hi", 0, 0, ""},
 }
 
@@ -125,7 +135,7 @@ func TestHostileTimes(t *testing.T) {
 	res, err := parse([]byte(`{"segments":[{"start":-5,"end":-9,"text":"a"},{"start":1e300,"end":1,"text":"b"}],"diarize_segments":[{"start":3,"end":1,"speaker":"x"}]}`), "a.wav")
 	require.NoError(t, err)
 	for _, s := range res.Segments {
-		assert.True(t, 0 <= s.Start && s.Start <= s.End && s.End <= maxSeconds, "%+v", s)
+		assert.True(t, 0 <= s.Start && s.Start <= s.End && s.End <= datasets.MaxSeconds, "%+v", s)
 	}
 	assert.Equal(t, []otograph.Turn{{Start: 3, End: 3, Speaker: "x"}}, res.DiarizeSegments)
 }
@@ -141,9 +151,9 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, s := range res.Segments {
-			require.True(t, 0 <= s.Start && s.Start <= s.End && s.End <= 2*maxSeconds, "%+v", s)
+			require.True(t, 0 <= s.Start && s.Start <= s.End && s.End <= 2*datasets.MaxSeconds, "%+v", s)
 			for _, w := range s.Words {
-				require.True(t, 0 <= w.Start && w.Start <= w.End && w.End <= 2*maxSeconds, "%+v", w)
+				require.True(t, 0 <= w.Start && w.Start <= w.End && w.End <= 2*datasets.MaxSeconds, "%+v", w)
 			}
 		}
 	})

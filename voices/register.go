@@ -15,6 +15,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/otograph/otograph/spec"
 )
 
@@ -85,7 +87,7 @@ func (r *Register) Write(w io.Writer) error {
 // there already, and the newer date and consent replace the older ones. Errors
 // wrap ErrVoice; the register is then unchanged.
 func (r *Register) Add(v Voice) (*Voice, error) {
-	v.Name = strings.TrimSpace(v.Name)
+	v.Name = norm.NFC.String(strings.TrimSpace(v.Name)) // names of files have decomposed letters on some systems
 	if err := v.check(); err != nil {
 		return nil, err
 	}
@@ -176,10 +178,12 @@ func (r *Register) Has(model string) bool {
 	return slices.ContainsFunc(r.Voices, func(v Voice) bool { return v.Model == model })
 }
 
-// Remove removes a name, for every model. It reports whether the name existed.
+// Remove removes a name, in any case, for every model. It reports whether the
+// name existed.
 func (r *Register) Remove(name string) bool {
 	before := len(r.Voices)
-	r.Voices = slices.DeleteFunc(r.Voices, func(v Voice) bool { return v.Name == name })
+	name = norm.NFC.String(strings.TrimSpace(name))
+	r.Voices = slices.DeleteFunc(r.Voices, func(v Voice) bool { return strings.EqualFold(norm.NFC.String(v.Name), name) })
 	return len(r.Voices) < before
 }
 

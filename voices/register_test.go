@@ -62,8 +62,13 @@ func TestRegisterKeepsVoices(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, &r, again)
 
-	assert.True(t, r.Remove("Ann"))
+	assert.True(t, r.Remove("ann"))
 	assert.False(t, r.Remove("Ann"))
+	add(t, &r, "Zoe\u0308", 30) // the same letter in two forms
+	add(t, &r, "ZO\u00cb", 60)
+	require.Len(t, r.Voices, 2)
+	assert.Equal(t, "Zo\u00eb", r.Voices[1].Name)
+	assert.True(t, r.Remove(" zoe\u0308"))
 	file.Reset()
 	require.NoError(t, r.Write(&file))
 	assert.NotContains(t, file.String(), "Ann", "a removed voice leaves no trace")

@@ -54,4 +54,10 @@ COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _otograph; echo "${COMPREPLY[@]}"`
 		}
 		assert.Equal(t, want, got, line)
 	}
+	cmd := exec.Command(program, "-c", bash.String()+`
+touch 'my talk.wav'; COMP_WORDS=(otograph transcribe my); COMP_CWORD=2; _otograph; echo "${#COMPREPLY[@]}" "${COMPREPLY[@]}"`)
+	cmd.Dir = t.TempDir()
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Equal(t, "1 my talk.wav\n", string(out))
 }

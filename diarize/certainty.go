@@ -5,19 +5,18 @@ import "math"
 // The probability that the number of voices is right, by logistic regression:
 // for several voices on the difference of the two most similar ones
 // (likeness.difference), for one voice on the similarity of its windows
-// (Embeddings.evenness). Fitted on half of the results of two models for 159
+// (evenness). Fitted on half of the results of two models for 159
 // recordings. Where evidence decides, the regression is on its ratio for the
 // two most similar voices, or on evenness, fitted on the first 12 and 25 s of
 // 92 conversations, because the rules of evidence were chosen on whole
 // conversations. See docs/measurements/speakers.md for the recordings left out.
 const (
-	oneVoiceOffset  = -5.7
-	oneVoiceSlope   = 9.2
-	certaintyOffset = -1.2
-	certaintySlope  = 3.25
-	evidenceOffset  = -1.13
-	evidenceSlope   = 0.69
-
+	oneVoiceOffset    = -5.7
+	oneVoiceSlope     = 9.2
+	certaintyOffset   = -1.2
+	certaintySlope    = 3.25
+	evidenceOffset    = -1.13
+	evidenceSlope     = 0.69
 	evidenceOneOffset = -10.9
 	evidenceOneSlope  = 15.5
 )
@@ -36,9 +35,9 @@ func (e *Embeddings) certainty(labels []int, k int, stated cosines) float64 {
 	alike := s.likeness(counting(k), k)
 	switch {
 	case k == 1 && stated.one > 0:
-		return logistic(evidenceOneOffset + evidenceOneSlope*e.evenness(alike.usual))
+		return logistic(evidenceOneOffset + evidenceOneSlope*evenness(e.vectors, alike.usual))
 	case k == 1:
-		return logistic(oneVoiceOffset + oneVoiceSlope*e.evenness(alike.usual))
+		return logistic(oneVoiceOffset + oneVoiceSlope*evenness(e.vectors, alike.usual))
 	case stated.one > 0:
 		s.cosines, s.parted = stated, parted(e.vectors, e.Windows, e.windowsByTile())
 		_, ratio := s.evidence().best()
@@ -57,15 +56,15 @@ func (e *Embeddings) certainty(labels []int, k int, stated cosines) float64 {
 // relative to that of successive windows, which mostly are of one voice: near 1
 // for one voice, with any model, and less for several voices that were not
 // separated.
-func (e *Embeddings) evenness(usual float64) float64 {
+func evenness(x matrix, usual float64) float64 {
 	next := 0.0
-	for i := 1; i < e.vectors.n; i++ {
-		next += float64(dot1(e.vectors.row(i-1), e.vectors.row(i)))
+	for i := 1; i < x.n; i++ {
+		next += float64(dot1(x.row(i-1), x.row(i)))
 	}
 	if usual == 0 || next <= 0 {
 		return usualEvenness
 	}
-	return usual * float64(e.vectors.n-1) / next
+	return usual * float64(x.n-1) / next
 }
 
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }

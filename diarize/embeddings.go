@@ -55,8 +55,6 @@ type Embeddings struct {
 	pcm      *audio.PCM
 }
 
-func (e *Embeddings) seconds(samples int) float64 { return float64(samples) / audio.SampleRate }
-
 // spoken returns the speech segment of window i.
 func (e *Embeddings) spoken(i int) audio.Span {
 	if e.scene == nil {

@@ -24,6 +24,10 @@ const (
 	longWorth       = 11.0 // the least bound
 	leastEvidence   = -5.0 // log likelihood ratio from which two groups are one voice
 	usualPairs      = 60.0 // pairs of windows for which the stated cosine of two voices counts
+	// The last two groups may be less likely one voice by up to mostEven: evenWorth
+	// times the evenness, from the ratio of the usual cosines (0) to 1, above
+	// someEven. One pair of windows in evenShare overlaps, else words decide it.
+	someEven, evenWorth, mostEven, evenShare = 0.3, 33.0, 8.0, 3
 
 	// evidenceClusters is the least number of base clusters if the number of
 	// voices is not given. A minute and a half of speech then has single
@@ -44,7 +48,8 @@ type evidence struct {
 	size  []float64 // windows
 	noise float64   // variance of a window around its voice, per direction
 
-	settled int // the first groups, which are never joined with each other
+	even    float64 // how much less likely one voice the last two groups may be
+	settled int     // the first groups, which are never joined with each other
 
 	observations, own []float64 // per group, from measure: its independent observations; its log likelihood as a voice
 }
@@ -62,15 +67,12 @@ func newEvidence(size []float64, usual cosines, product func(a, b int) float64) 
 	return e
 }
 
-// evidenceOf is newEvidence with the sums of the windows' vectors.
-func evidenceOf(sums [][]float32, size []float64, usual cosines) *evidence {
-	return newEvidence(size, usual, func(a, b int) float64 { return float64(dot1(sums[a], sums[b])) })
-}
-
 // evidence returns the base clusters for comparison.
 func (s *sums) evidence() *evidence {
 	k := len(s.count)
-	return newEvidence(s.sizes(counting(k), k), cosines{s.cosines.one, s.twoVoices()}, func(a, b int) float64 { return s.gram[a*k+b] })
+	e := newEvidence(s.sizes(counting(k), k), cosines{s.cosines.one, s.twoVoices()}, func(a, b int) float64 { return s.gram[a*k+b] })
+	e.even = s.even
+	return e
 }
 
 // twoVoices returns the usual cosine of two voices: the recording's, if the
@@ -158,6 +160,9 @@ func (e *evidence) best() (next merge, ratio float64) {
 func (e *evidence) voices() (steps []merge, n int) {
 	n = len(e.size)
 	for next, ratio := e.best(); !math.IsInf(ratio, -1); next, ratio = e.best() {
+		if n == 2 {
+			ratio += e.even
+		}
 		if ratio >= leastEvidence && n == len(e.size)-len(steps) {
 			n--
 		}

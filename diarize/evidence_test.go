@@ -46,6 +46,19 @@ func TestVoicesByEvidence(t *testing.T) {
 	assert.GreaterOrEqual(t, right, all-1, "of %d", all)
 }
 
+// TestEvenRecording: one person who speaks in two ways (means with a cosine of
+// 0.65) is one voice, two people (0.3) are two.
+func TestEvenRecording(t *testing.T) {
+	for common, want := range map[float64]int{0.65: 1, 0.3: 2} {
+		x, truth := simulate(rand.New(rand.NewPCG(1, 2)), []int{10, 10}, simulated{low: 0.55, high: 0.6, common: common})
+		e, opt := timeline(truth), ClusterOptions{}.filled()
+		e.vectors, opt.cosines = x, cosines{0.55, 0.25}
+		_, k, err := label(t.Context(), e, opt)
+		require.NoError(t, err)
+		assert.Equal(t, want, k, "%v", common)
+	}
+}
+
 // TestVoicesOfLongRecordings counts the voices of seven blocks, and finds the
 // allowed maximum for 300 voices.
 func TestVoicesOfLongRecordings(t *testing.T) {

@@ -43,16 +43,18 @@ const (
 type overlaps struct {
 	pairs   []int
 	cosines []float64
+	all     int
 }
 
 // overlapping finds the pairs of windows, ordered by time, that overlap.
 func (s *sums) overlapping(x matrix, windows []audio.Span) overlaps {
 	k := len(s.count)
-	o := overlaps{make([]int, k*k), make([]float64, k*k)}
+	o := overlaps{pairs: make([]int, k*k), cosines: make([]float64, k*k)}
 	for i, w := range windows {
 		for j := i + 1; j < len(windows) && windows[j].Start < w.End; j++ {
 			at := s.base[i]*k + s.base[j]
 			o.pairs[at]++
+			o.all++
 			o.cosines[at] += float64(dot1(x.row(i), x.row(j)))
 		}
 	}

@@ -159,7 +159,7 @@ func TestLinkageOfDegenerateVectors(t *testing.T) {
 				require.Len(t, merges, n-1)
 				for k := 1; k <= min(n, 6); k++ {
 					labels := cut(merges, n, k)
-					assert.Equal(t, k, distinct(labels, n), "k=%d", k)
+					assert.Equal(t, k, distinct(labels), "k=%d", k)
 				}
 				for i := 1; i < len(merges); i++ {
 					assert.GreaterOrEqual(t, merges[i-1].sim, merges[i].sim)

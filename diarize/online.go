@@ -76,7 +76,7 @@ func (o *Online) Add(e *Embeddings) []Turn {
 	for i, w := range e.Windows {
 		o.recent.Windows = append(o.recent.Windows, w)
 		o.recent.Segment = append(o.recent.Segment, segments+e.Segment[i])
-		o.seconds = append(o.seconds, o.recent.seconds(w.End-max(w.Start, covered)))
+		o.seconds = append(o.seconds, float64(w.End-max(w.Start, covered))/audio.SampleRate)
 		o.labels, o.shown = append(o.labels, -1), append(o.shown, -1)
 		covered = w.End
 	}
@@ -180,7 +180,7 @@ func (o *Online) group() {
 		sums, size, voice = append(sums, o.recent.vectors.row(i)), append(size, 1), append(voice, -1)
 	}
 	k := len(sums)
-	e := evidenceOf(sums, size, o.cosines)
+	e := newEvidence(size, o.cosines, func(a, b int) float64 { return float64(dot1(sums[a], sums[b])) })
 	e.settled = settled
 	for g := range settled {
 		size[g] = min(size[g], settledWorth)

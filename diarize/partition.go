@@ -55,7 +55,7 @@ func partition(ctx context.Context, x matrix, windows []audio.Span, near [][]loc
 			return nil, 0, err
 		}
 		labels = nearestCentroids(x, centre)
-		if distinct(labels, k) < k {
+		if distinct(labels) < k {
 			break // impossible, because each centroid is nearest to its own sample; no speaker may be lost
 		}
 		centre = centroids(x, labels, k)
@@ -121,7 +121,7 @@ func blocks(x matrix, windows []audio.Span, near [][]localWindow, usual cosines)
 		for i := x.n * b / count; i < x.n*(b+1)/count; i++ {
 			block = append(block, x.row(i))
 		}
-		group := evidenceOf(block, slices.Repeat([]float64{1}, len(block)), usual).groups(spareClusters)
+		group := newEvidence(slices.Repeat([]float64{1}, len(block)), usual, func(a, b int) float64 { return float64(dot1(block[a], block[b])) }).groups(spareClusters)
 		for _, g := range group {
 			voice = append(voice, n+g)
 		}
@@ -208,6 +208,10 @@ func (s *sums) compare(x matrix, windows []audio.Span, near [][]localWindow, opt
 	s.together, s.overlaps = s.cooccurrence(near), s.overlapping(x, windows)
 	s.stated, s.cosines = !opt.unstated, opt.cosines
 	s.parted = parted(x, windows, near)
+	if two := s.cosines.two / s.cosines.one; s.cosines.one > 0 && s.overlaps.all*evenShare >= x.n {
+		even := evenness(x, s.likeness(make([]int, len(s.count)), 1).usual)
+		s.even = min(max(evenWorth*((even-two)/(1-two)-someEven), 0), mostEven)
+	}
 }
 
 // counting returns 0 … n−1: groups of one label each.
@@ -219,15 +223,5 @@ func counting(n int) []int {
 	return out
 }
 
-// distinct counts the labels 0 … k−1 that occur.
-func distinct(labels []int, k int) int {
-	seen := make([]bool, k)
-	n := 0
-	for _, l := range labels {
-		if !seen[l] {
-			seen[l] = true
-			n++
-		}
-	}
-	return n
-}
+// distinct counts the labels that occur.
+func distinct(labels []int) int { return len(slices.Compact(slices.Sorted(slices.Values(labels)))) }

@@ -19,7 +19,8 @@ type sums struct {
 	overlaps overlaps
 	stated   bool // the model states the cosine from which two groups are one voice
 	cosines  cosines
-	parted   pairs // of different voices in one tile
+	even     float64 // evidence.even
+	parted   pairs   // of different voices in one tile
 }
 
 // newSums prepares the base partition (labels 0 … k−1).

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/otograph/otograph/audio"
 )
 
 // Costs of changing the speaker from one window to the next, in units of
@@ -25,7 +27,7 @@ func changeCosts(e *Embeddings) []float64 {
 			cost[i] = changeInside
 			continue
 		}
-		pause := max(0, e.seconds(e.Windows[i].Start-e.Windows[i-1].End))
+		pause := max(0, float64(e.Windows[i].Start-e.Windows[i-1].End)/audio.SampleRate)
 		cost[i] = changeAcross * math.Exp(-pause/pauseDecay)
 	}
 	return cost
@@ -77,14 +79,14 @@ func settle(x matrix, labels []int, k int, cost []float64) []int {
 	moved := labels
 	for range settleRounds {
 		next := nearestCentroids(x, centroids(x, moved, k))
-		if distinct(next, k) < k || slices.Equal(next, moved) {
+		if distinct(next) < k || slices.Equal(next, moved) {
 			break
 		}
 		moved = next
 	}
 	centre := centroids(x, moved, k)
 	for _, scale := range []float64{1, 0.5, 0.25} {
-		if smooth := viterbi(x, centre, cost, scale); distinct(smooth, k) == k {
+		if smooth := viterbi(x, centre, cost, scale); distinct(smooth) == k {
 			return smooth
 		}
 	}

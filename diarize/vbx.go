@@ -32,7 +32,7 @@ func (p *PLDA) regroup(x matrix, clusters []int, k int) (labels []int, n int) {
 		labels[i] = floats.MaxIdx(m.share.RawRowView(i))
 	}
 	labels = byFirstAppearance(labels)
-	return labels, distinct(labels, k)
+	return labels, distinct(labels)
 }
 
 // mixture is a variational mixture of speakers in the space of a PLDA.

@@ -21,7 +21,7 @@ func TestAnOutlierIsNoVoice(t *testing.T) {
 	steps := s.ward()
 	require.Len(t, steps, 19)
 	for n := 1; n <= 20; n++ {
-		assert.Equal(t, n, distinct(cut(steps, 20, n), n), "%d groups", n)
+		assert.Equal(t, n, distinct(cut(steps, 20, n)), "%d groups", n)
 	}
 	labels := make([]int, x.n)
 	for i, c := range base {

@@ -28,6 +28,7 @@ type chunks struct {
 	frames      string   // input
 	length      ort.Info // input; unnamed if there is none
 	turned      bool     // frames are columns, in the input and the output
+	anew        bool     // the text is written anew after more sound, and a cut loses no state
 	states      []ort.Info
 	outputs     []string // the encoder's frames, and the states
 }

@@ -214,7 +214,7 @@ func openParts(m parts) (*Engine, error) {
 	}
 	e := &Engine{name: m.Name, contract: contract, net: net, vocab: vocab, known: known, batch: mostBatch}
 	e.window = cmp.Or(m.WindowSeconds, defaultWindow)
-	if net.chunked() != nil && contract != models.ContractMoonshine { // a cut would lose the states
+	if k := net.chunked(); k != nil && !k.anew { // a cut would lose the states
 		e.window = cmp.Or(m.WindowSeconds, longestWindow)
 	}
 	if grams != nil {
@@ -306,7 +306,7 @@ func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.
 		}
 	}
 	if d != nil && opt.Draft.Open {
-		t.State, t.Grows = d, e.contract != models.ContractMoonshine
+		t.State, t.Grows = d, !e.net.chunked().anew
 	}
 	t.Segments = e.segments(pcm, windows, hyps, speech, opt.WordTimestamps)
 	return t, nil

@@ -50,11 +50,7 @@ func (n *moonshine) newCache(sounds []encodedWindow, width int, watch bool) (*kv
 	for _, k := range n.sound {
 		out[k.out] = c.newSound(k)
 	}
-	input := "encoder_hidden_states"
-	if n.stream != nil {
-		input = "memory"
-	}
-	return c, n.joiner.Into(map[string]*ort.Tensor{input: c.states}, out)
+	return c, n.joiner.Into(map[string]*ort.Tensor{n.joiner.Graph().Inputs[0].Name: c.states}, out)
 }
 
 // size is the number of keys (or values) of a place in a text or a sound.

@@ -18,8 +18,7 @@ import (
 // the frontend turns samples into features, 20 ms each, and keeps states between
 // calls; the encoder attends to near features only; the adapter adds positions.
 type moonshineStream struct {
-	frontend, adapter *ort.Session
-	states            *chunks // of the frontend
+	states *chunks // of the frontend
 	// behind and ahead are the features before and after a frame that may change it.
 	behind, ahead int
 }
@@ -33,18 +32,17 @@ func (n *moonshine) openStream(m parts, encoder *checker) error {
 		encoder.fail(ErrFile, "Moonshine's streaming layout needs frontend, adapter, cross_kv and decoder_kv next to the encoder")
 		return encoder.err
 	}
-	n.stream, n.grid, n.around = &moonshineStream{}, streamGrid, make([]*ort.Session, 2)
+	perFeature := streamGrid.stride / frameHop
+	n.stream, n.grid = &moonshineStream{states: &chunks{size: perFeature, shift: perFeature, anew: true}}, streamGrid
 	for _, o := range []struct {
 		to   **ort.Session
 		from ort.Source
-	}{{&n.around[0], m.Frontend}, {&n.around[1], m.Adapter}, {&n.encoder, m.ONNX}, {&n.joiner, m.Joiner}, {&n.decoder, m.Decoder}} {
+	}{{&n.frontend, m.Frontend}, {&n.adapter, m.Adapter}, {&n.encoder, m.ONNX}, {&n.joiner, m.Joiner}, {&n.decoder, m.Decoder}} {
 		var err error
 		if *o.to, err = ort.Open(o.from, ort.Options{Arena: o.to == &n.decoder}); err != nil {
 			return err
 		}
 	}
-	n.stream.frontend, n.stream.adapter = n.around[0], n.around[1]
-	n.stream.states = &chunks{size: streamGrid.stride / frameHop, shift: streamGrid.stride / frameHop}
 	if err := n.checkStream(encoder); err != nil {
 		return err
 	}
@@ -76,7 +74,7 @@ func (n *moonshine) checkStream(encoder *checker) error {
 	of := func(s *ort.Session) *checker { return &checker{Graph: s.Graph(), source: s.Source()} }
 	features, _ := encoder.Input("features")
 	encoder.ports([]ort.Info{float("features", 1, -1, -1)}, float("encoded", 1, -1, -1))
-	frontend, adapter, joiner, g := of(n.stream.frontend), of(n.stream.adapter), of(n.joiner), of(n.decoder)
+	frontend, adapter, joiner, g := of(n.frontend), of(n.adapter), of(n.joiner), of(n.decoder)
 	frontend.ports(nil, float("features", 1, -1, features.Last()))
 	for _, s := range without(frontend.Inputs, "audio_chunk") {
 		count, fixed := onnxfile.Elements(s.Shape)
@@ -98,10 +96,8 @@ func (n *moonshine) checkStream(encoder *checker) error {
 	joiner.ports([]ort.Info{float("memory", 1, -1, -1)}, stack("k_cross"), stack("v_cross"))
 	g.ports([]ort.Info{{Name: "token", Type: ort.Int64}, stack("k_self"), stack("v_self"), stack("out_k_cross"), stack("out_v_cross")},
 		float("logits", 1, -1, -1), stack("out_k_self"), stack("out_v_self"))
-	for _, c := range []*checker{encoder, frontend, adapter, g, joiner} {
-		if c.err != nil {
-			return c.err
-		}
+	if err := cmp.Or(encoder.err, frontend.err, adapter.err, g.err, joiner.err); err != nil {
+		return err
 	}
 	return n.measure(g, "k_self and v_self float32[layers,1,heads,?,size]", func(layer int) string { return fmt.Sprintf("cross_attentions.%d", layer) })
 }
@@ -120,7 +116,7 @@ func (n *moonshine) encodeStream(ctx context.Context, samples []float32, d *draf
 		}
 		samples = append(samples, make([]float32, (stride-len(samples)%stride)%stride)...)
 	}
-	if err := s.read(ctx, samples, d); err != nil || d.chunks == d.memory.frames {
+	if err := n.readSound(ctx, samples, d); err != nil || d.chunks == d.memory.frames {
 		return d.memory, err
 	}
 	first := d.chunks - d.features.frames // of the features, in the window
@@ -131,7 +127,7 @@ func (n *moonshine) encodeStream(ctx context.Context, samples []float32, d *draf
 	in := map[string]*ort.Tensor{
 		"encoded": encoded.after(d.memory.frames - first).tensor(), "pos_offset": ort.NewInt64([]int64{1}, []int64{int64(d.memory.frames)}),
 	}
-	fresh, _, err := oneWindow(ctx, s.adapter, in, "memory")
+	fresh, _, err := oneWindow(ctx, n.adapter, in, "memory")
 	if err != nil {
 		return w, err
 	}
@@ -142,25 +138,25 @@ func (n *moonshine) encodeStream(ctx context.Context, samples []float32, d *draf
 	return w, nil
 }
 
-// read adds the features of samples to a draft.
-func (s *moonshineStream) read(ctx context.Context, samples []float32, d *draft) error {
+// readSound adds the features of samples to a draft.
+func (n *moonshine) readSound(ctx context.Context, samples []float32, d *draft) error {
 	if len(samples) == 0 {
 		return nil
 	}
-	in := maps.Clone(d.inputs)
+	in, states := maps.Clone(d.inputs), n.stream.states
 	if in == nil {
-		in = s.states.begin()
+		in = states.begin()
 	}
 	in["audio_chunk"] = ort.NewFloat32([]int64{1, int64(len(samples))}, samples)
-	found, states, err := oneWindow(ctx, s.frontend, in, append([]string{"features"}, s.states.outputs...)...)
+	found, next, err := oneWindow(ctx, n.frontend, in, append([]string{"features"}, states.outputs...)...)
 	if err != nil {
 		return err
 	}
 	if want := len(samples) / streamGrid.stride; found.frames != want {
-		return fmt.Errorf("%s: %w: expected %d features of %d samples, found %d", s.frontend.Source(), ErrContract, want, len(samples), found.frames)
+		return fmt.Errorf("%s: %w: expected %d features of %d samples, found %d", n.frontend.Source(), ErrContract, want, len(samples), found.frames)
 	}
-	for i, info := range s.states.states {
-		in[info.Name] = states[i]
+	for i, info := range states.states {
+		in[info.Name] = next[i]
 	}
 	d.inputs, d.features, d.chunks = in, d.features.with(found), d.chunks+found.frames
 	return nil

@@ -82,10 +82,10 @@ func present(s ort.Source) bool { return s.Path != "" || s.Data != nil }
 // are nil if it has none.
 type sessions struct {
 	encoder, decoder, joiner *ort.Session
-	around                   []*ort.Session // other graphs
-	chunks                   *chunks        // of a streaming encoder, else nil
-	source                   ort.Source     // of the encoder
-	batch                    bool           // several windows may share a run
+	frontend, adapter        *ort.Session // of a streaming Moonshine, else nil
+	chunks                   *chunks      // of a streaming encoder, else nil
+	source                   ort.Source   // of the encoder
+	batch                    bool         // several windows may share a run
 }
 
 // open opens the graphs, unless g has an error; outputs are the encoder's.
@@ -109,7 +109,7 @@ func (s *sessions) open(m parts, g *checker, outputs ...string) error {
 
 func (s *sessions) close() error {
 	var errs []error
-	for _, open := range append(s.around, s.encoder, s.decoder, s.joiner) {
+	for _, open := range []*ort.Session{s.encoder, s.decoder, s.joiner, s.frontend, s.adapter} {
 		if open != nil {
 			errs = append(errs, open.Close())
 		}

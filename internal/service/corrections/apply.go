@@ -244,8 +244,7 @@ func (e *editor) split(i, at, id int) error {
 }
 
 // insideWord reports whether a byte offset of a text is between two letters or
-// digits of a word, or before a mark or in a sequence of emoji, which belong to
-// what is before them.
+// digits of a word, before a mark, or within an emoji of several characters.
 func insideWord(text string, at int) bool {
 	in := func(r rune) bool { return unicode.In(r, unicode.L, unicode.N, unicode.M) && !spec.Unspaced(r) }
 	const joiner = '\u200d'

@@ -289,7 +289,7 @@ func TestFloodIsReadAtTheLimit(t *testing.T) {
 	})
 }
 
-// After the end of a session, what the client has already sent has no effect.
+// After the end of a session, messages that the client has already sent have no effect.
 func TestNothingCountsAfterTheEnd(t *testing.T) {
 	for _, end := range []string{"finish", "what"} {
 		p := &pipe{in: make(chan string, 3)}

@@ -13,5 +13,5 @@ import (
 // TestRefereeOfNormalizers compares 2,000 normalized sentences in six languages
 // with whisper-normalizer.
 func TestRefereeOfNormalizers(t *testing.T) {
-	assert.Equal(t, 2000, compareTexts(t, outside.Referee(t, "testdata/sentences.py", "../../tools/training/asr", "2000")))
+	assert.Equal(t, 2000, compareTexts(t, outside.Referee(t, "testdata/sentences.py", "../../../tools/training/asr", "2000")))
 }

@@ -81,14 +81,7 @@ func (b *s3) connect(settings s3Settings) error {
 		Creds: provider, Secure: secure, Transport: b.transport, Region: settings.region,
 		BucketLookup: settings.lookup(at, b.bucket), MaxRetries: attempts,
 	})
-	if err != nil {
-		return err
-	}
-	b.core.SetS3EnableDualstack(settings.dualstack)
-	if settings.accelerate {
-		b.core.SetS3TransferAccelerate("s3-accelerate.amazonaws.com")
-	}
-	return nil
+	return err
 }
 
 // lookup returns where requests contain the bucket's name: in the host's name,

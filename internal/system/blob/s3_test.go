@@ -114,7 +114,6 @@ credential_process = /bin/echo ` + fmt.Sprintf(credential, "process", "2099-01-0
 		"role of the container":          {env: map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": a.URL + "/container"}, key: "container", region: "of-default"},
 		"role of the machine":            {env: map[string]string{"AWS_EC2_METADATA_SERVICE_ENDPOINT": a.URL}, key: "machine", region: "of-default"},
 		"role of the machine and a role": {query: "&role=arn:aws:iam::1:role/url", env: map[string]string{"AWS_EC2_METADATA_SERVICE_ENDPOINT": a.URL}, key: "AssumeRole", region: "of-default", asked: "arn:aws:iam::1:role/url"},
-		"anonymous":                      {query: "&anonymous=true", env: keys},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION"} {

@@ -21,37 +21,32 @@ import (
 // s3Settings are the parameters of an s3:// URL and of AWS's environment
 // variables and shared files.
 type s3Settings struct {
-	region, endpoint                                   string // "" are Amazon's
-	authorities                                        string // a PEM file; "" are the system's
-	named                                              string // the profile in the URL
-	role                                               string // to assume with the credentials, an ARN
-	encrypt, key                                       string
-	pathStyle, plain, accelerate, dualstack, anonymous bool
-	profile                                            profile
+	region, endpoint string // "" are Amazon's
+	authorities      string // a PEM file; "" are the system's
+	named            string // the profile in the URL
+	role             string // to assume with the credentials, an ARN
+	encrypt, key     string
+	pathStyle        bool
+	profile          profile
 }
 
 // parseS3Settings reads the parameters of an s3:// URL, which have
 // gocloud.dev's names, and then the environment and AWS's shared files.
 func parseS3Settings(query url.Values) (s s3Settings, err error) {
+	style := "false"
 	texts := map[string]*string{
 		"region": &s.region, "endpoint": &s.endpoint, "profile": &s.named, "role": &s.role, "ssetype": &s.encrypt, "kmskeyid": &s.key,
-	}
-	switches := map[string]*bool{
-		"use_path_style": &s.pathStyle, "s3ForcePathStyle": &s.pathStyle, "disable_https": &s.plain,
-		"accelerate": &s.accelerate, "dualstack": &s.dualstack, "anonymous": &s.anonymous,
+		"use_path_style": &style,
 	}
 	for name := range query {
-		value := query.Get(name)
-		if to := texts[name]; to != nil {
-			*to = value
-		} else if to := switches[name]; to != nil {
-			if *to, err = strconv.ParseBool(value); err != nil {
-				return s, fmt.Errorf("%s is %q: want true or false", name, value)
-			}
-		} else {
-			supported := slices.Sorted(maps.Keys(texts))
-			return s, fmt.Errorf("parameter %s is not supported; supported are %s", name, strings.Join(slices.AppendSeq(supported, maps.Keys(switches)), ", "))
+		to := texts[name]
+		if to == nil {
+			return s, fmt.Errorf("parameter %s is not supported; supported are %s", name, strings.Join(slices.Sorted(maps.Keys(texts)), ", "))
 		}
+		*to = query.Get(name)
+	}
+	if s.pathStyle, err = strconv.ParseBool(style); err != nil {
+		return s, fmt.Errorf("use_path_style is %q: want true or false", style)
 	}
 	if s.role != "" && !strings.HasPrefix(s.role, "arn:") {
 		return s, fmt.Errorf("role is %q: want the role's ARN, such as arn:aws:iam::123456789012:role/NAME", s.role)
@@ -69,19 +64,13 @@ func parseS3Settings(query url.Values) (s s3Settings, err error) {
 }
 
 func (s s3Settings) address() (*url.URL, error) {
-	scheme, at := "https://", cmp.Or(s.endpoint, "s3.amazonaws.com")
-	if s.plain {
-		scheme = "http://"
-	}
+	at := cmp.Or(s.endpoint, "s3.amazonaws.com")
 	if !strings.Contains(at, "://") {
-		at = scheme + at
+		at = "https://" + at
 	}
 	u, err := url.Parse(at)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return nil, fmt.Errorf("endpoint is %q: want http://host:port or https://host:port, without a path", s.endpoint)
-	}
-	if s.plain {
-		u.Scheme = "http"
 	}
 	return u, nil
 }
@@ -161,9 +150,6 @@ func (s source) RetrieveWithCredContext(cc *credentials.CredContext) (credential
 // named profile, keys in the environment, a web identity in the environment,
 // the profile, and finally the container's or the machine's role.
 func (s s3Settings) provider() (*credentials.Credentials, error) {
-	if s.anonymous {
-		return credentials.NewStatic("", "", "", credentials.SignatureAnonymous), nil
-	}
 	from, err := s.source()
 	if err == nil && s.role != "" {
 		from = s.assume(from, s.role, "")

@@ -17,14 +17,13 @@ func TestS3Addresses(t *testing.T) {
 		address string
 		lookup  minio.BucketLookupType
 	}{
-		"":                                       {"https://s3.amazonaws.com", minio.BucketLookupAuto},
-		"disable_https=true":                     {"http://s3.amazonaws.com", minio.BucketLookupAuto},
-		"use_path_style=true":                    {"https://s3.amazonaws.com", minio.BucketLookupPath},
-		"endpoint=https://s3.example":            {"https://s3.example", minio.BucketLookupDNS},
-		"endpoint=s3.example:9000":               {"https://s3.example:9000", minio.BucketLookupDNS},
-		"endpoint=s3.example&disable_https=true": {"http://s3.example", minio.BucketLookupDNS},
-		"endpoint=http://127.0.0.1:9000":         {"http://127.0.0.1:9000", minio.BucketLookupPath},
-		"endpoint=http://s3.example&s3ForcePathStyle=true": {"http://s3.example", minio.BucketLookupPath},
+		"":                               {"https://s3.amazonaws.com", minio.BucketLookupAuto},
+		"use_path_style=true":            {"https://s3.amazonaws.com", minio.BucketLookupPath},
+		"endpoint=https://s3.example":    {"https://s3.example", minio.BucketLookupDNS},
+		"endpoint=s3.example:9000":       {"https://s3.example:9000", minio.BucketLookupDNS},
+		"endpoint=http://s3.example":     {"http://s3.example", minio.BucketLookupDNS},
+		"endpoint=http://127.0.0.1:9000": {"http://127.0.0.1:9000", minio.BucketLookupPath},
+		"endpoint=http://s3.example&use_path_style=true": {"http://s3.example", minio.BucketLookupPath},
 	} {
 		values, err := url.ParseQuery(query)
 		require.NoError(t, err)

@@ -305,6 +305,9 @@ func (in *input) decodeFFmpeg(ctx context.Context, o Options, rec *recorder, sec
 	if err != nil {
 		return nil, nil, fmt.Errorf("audio: %q (%s): %w", in.name, in.container.name, err)
 	}
+	if in.container.demuxer == "mov" && sealedBoxes(in.file, in.info.Size) {
+		return nil, nil, in.sealed()
+	}
 	a := attempt{bin: bin, stop: seconds, track: -1, landlock: true}
 	for {
 		rep, h, err := in.decodeOnce(ctx, o, rec, a)
@@ -341,7 +344,7 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 	name, c := in.name, in.container
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	rep := &report{mapped: -1, choice: o.Track, sealed: c.demuxer == "mov" && sealedBoxes(in.file, in.info.Size)}
+	rep := &report{mapped: -1, choice: o.Track}
 	ready := make(chan struct{}) // closed once the track is known
 	var once sync.Once
 	watch := func(text string) {
@@ -386,12 +389,17 @@ func (in *input) decodeOnce(ctx context.Context, o Options, rec *recorder, a att
 	return rep, h, err
 }
 
+// sealed returns the error for encrypted sound.
+func (in *input) sealed() error {
+	return fault(ErrUnsupported, in.name, "its sound is encrypted (DRM), expected an unprotected recording")
+}
+
 // refusal returns the error for an encrypted track, for one that is not the
 // wanted one, or for a declared length over the limit.
 func (r *report) refusal(in *input, o Options, a attempt) error {
 	t, ok := r.wanted()
 	if r.sealed || r.mapped >= 0 && ok && t.sealed {
-		return fault(ErrUnsupported, in.name, "its sound is encrypted (DRM), expected an unprotected recording")
+		return in.sealed()
 	}
 	if r.mapped >= 0 {
 		if r.choice > len(r.tracks) {

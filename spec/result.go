@@ -68,8 +68,6 @@ type Stats struct {
 	VADWindows, EmbeddingWindows, EventFrames int
 	// DecodedSeconds is the sound's length, without gaps in time stamps.
 	DecodedSeconds float64
-	// NonFinite is the number of NaN and Inf samples that were read as silence.
-	NonFinite int
 	// Truncated is true if the file ended early and was used up to there.
 	Truncated bool
 	// StageSeconds is the wall time of each stage in seconds; stages overlap.

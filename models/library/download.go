@@ -28,7 +28,7 @@ type Progress struct {
 
 func (s *Store) fetcher() *fetch.Fetcher {
 	return fetch.New(fetch.Fetcher{
-		Client: s.Client, Mirror: s.Mirror, Log: s.Log, ByHand: "otograph models import FILE", Stall: s.stall, Pause: s.pause,
+		Client: s.Client, Mirror: s.Mirror, ByHand: "otograph models import FILE", Stall: s.stall, Pause: s.pause,
 	})
 }
 

@@ -2,7 +2,6 @@ package library
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,8 +51,6 @@ type entry struct {
 	Files map[models.Part]string `json:"files,omitempty"`
 	// SHA256 holds the hash of each file, by its name as in Files.
 	SHA256 map[string]string `json:"sha256,omitempty"`
-	// Licence is the older spelling of License, which check replaces.
-	Licence string `json:"licence,omitempty"`
 	// Source describes the origin of a converted model, and SourceSHA256 holds
 	// the hashes of the original weight files by name.
 	Source       string            `json:"source,omitempty"`
@@ -151,10 +148,9 @@ func parseManifest(data []byte) (*manifest, error) {
 	return &m, nil
 }
 
-// check validates an entry, folds File into Files and Licence into License.
-// Errors begin with the field's name.
+// check validates an entry and folds File into Files. Errors begin with the
+// field's name.
 func (e *entry) check(role models.Role) error {
-	e.License, e.Licence = cmp.Or(e.License, e.Licence), ""
 	if e.File != "" {
 		if len(e.Files) > 0 {
 			return fmt.Errorf("file: expected file or files, found both")

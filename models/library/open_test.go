@@ -137,7 +137,7 @@ func TestManifestTakesPrecedence(t *testing.T) {
 		"many/tokens.txt": []byte("x 0"),
 		"panns.onnx":      modeltest.PANNs().Bytes(),
 		"otograph.json": []byte(`{"name": "mine", "roles": {
-			"standard": {"file": "b.bin", "licence": "MIT", "sha256": {"b.bin": "` + sum + `"}},
+			"standard": {"file": "b.bin", "license": "MIT", "sha256": {"b.bin": "` + sum + `"}},
 			"embedder": {"file": "emb.onnx", "contract": "speechbrain-ecapa", "same_speaker": 0.25, "one_voice": 0.6, "two_voices": 0.2},
 			"optimized": [
 				{"files": {"model": "many/model.onnx", "tokens": "many/tokens.txt"}, "languages": ["de", "fr", "en"], "window_seconds": 20},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net/http"
 	"os"
 	"path"
@@ -48,8 +47,6 @@ type Store struct {
 	// Mirror is the address to fetch from instead of the publishers' hosts:
 	// MIRROR/HOST/PATH, or one with {path} (and {host}). Empty for none.
 	Mirror string
-	// Log receives interrupted and resumed downloads; nil for none.
-	Log *slog.Logger
 	// Progress, if not nil, is called for each piece, from the calling goroutine.
 	Progress func(Progress)
 	// Waiting, if not nil, is called once if another process uses the folder.

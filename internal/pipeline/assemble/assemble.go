@@ -16,7 +16,7 @@ func Result(pcm *audio.PCM, f *stages.Findings, stageSeconds map[spec.Stage]floa
 	info := pcm.Info()
 	at := stages.ClockOf(pcm)
 	res := &spec.Result{AudioDuration: at.Duration(), AudioMD5: info.MD5}
-	res.Stats = spec.Stats{DecodedSeconds: pcm.Duration(), NonFinite: int(info.NonFinite), Truncated: info.Truncated, StageSeconds: stageSeconds, EmbeddingWindows: f.VoiceWindows}
+	res.Stats = spec.Stats{DecodedSeconds: pcm.Duration(), Truncated: info.Truncated, StageSeconds: stageSeconds, EmbeddingWindows: f.VoiceWindows}
 	if f.Speech != nil {
 		res.Stats.VADWindows = f.Speech.Windows
 	}

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -77,8 +76,6 @@ type Fetcher struct {
 	// MIRROR/HOST/PATH, or an address with {path} (and {host}). Empty means no
 	// mirror.
 	Mirror string
-	// Log receives interrupted and resumed downloads; nil for none.
-	Log *slog.Logger
 	// Progress is called for each piece, in the caller's goroutine; may be nil.
 	Progress func(Progress)
 	// ByHand is the command that adds a file fetched elsewhere; "" for none.
@@ -104,7 +101,6 @@ func New(f Fetcher) *Fetcher {
 		client.CheckRedirect = checkRedirect
 		f.Client = &client
 	}
-	f.Log = cmp.Or(f.Log, slog.New(slog.DiscardHandler))
 	if f.Progress == nil {
 		f.Progress = func(Progress) {}
 	}
@@ -168,15 +164,13 @@ func (f *Fetcher) Fetch(ctx context.Context, d File, part string) (string, error
 				return sum, os.Remove(part + ".json")
 			}
 			discard(part)
-			err = fmt.Errorf("%s: %w", address, err)
 			// Bytes from an earlier run may have been damaged on disk since
 			// then. One complete download decides.
 			if resumed > 0 {
 				resumed, best, idle = 0, 0, 0
-				f.Log.Warn("resumed download does not match, restarting", "file", d.Name, "error", err)
 				continue
 			}
-			return "", err
+			return "", fmt.Errorf("%s: %w", address, err)
 		}
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
@@ -195,7 +189,6 @@ func (f *Fetcher) Fetch(ctx context.Context, d File, part string) (string, error
 		if idle++; idle >= f.Attempts {
 			return "", f.explain(err, address, d)
 		}
-		f.Log.Info("download interrupted, retrying", "file", d.Name, "bytes", partSize(part), "error", err)
 		if !backoff.Sleep(ctx, f.Pause<<(idle-1)) {
 			return "", context.Cause(ctx)
 		}

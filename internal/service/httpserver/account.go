@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -190,9 +189,6 @@ func (s *Server) getUsage(w http.ResponseWriter, r *request) error {
 		return q.err
 	}
 	u, err := s.cfg.Tasks.Usage(r.Context(), asked)
-	if errors.Is(err, tasks.ErrPeriod) {
-		return invalidBecause(err, "%s", err)
-	}
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -74,20 +75,23 @@ func (s *Server) identify(r *request, take func(ctx context.Context, account str
 	return take(r.Context(), who.Account)
 }
 
-// checkQuery refuses query parameters that are given twice, or that an endpoint
-// does not have, because a mistyped filter would select everything. On endpoints
-// of OpenAI's and Deepgram's interfaces they are ignored, as by these vendors.
-func (s *Server) checkQuery(r *request) error {
+// checkQuery parses the query. It refuses parameters that are given twice, or that
+// an endpoint does not have, because a mistyped filter would select everything. On
+// endpoints of OpenAI's and Deepgram's interfaces they are ignored, as by these
+// vendors.
+func (s *Server) checkQuery(r *request) (err error) {
+	if r.query, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+		return invalidBecause(err, "the query of the URL: %v", err)
+	}
 	known, ok := s.document.Queries[strings.TrimPrefix(r.route, s.cfg.BasePath)]
 	if !ok || s.openAIPath(r.route) || s.deepgramPath(r.route) {
 		return nil
 	}
-	values := r.URL.Query()
-	for _, name := range slices.Sorted(maps.Keys(values)) {
+	for _, name := range slices.Sorted(maps.Keys(r.query)) {
 		if !slices.Contains(known, name) {
 			return invalid("%s: there is no such query parameter here%s", spec.Shorten(name), spec.DidYouMean(name, known))
 		}
-		if len(values[name]) > 1 {
+		if len(r.query[name]) > 1 {
 			return invalid("%s: is given twice", name)
 		}
 	}

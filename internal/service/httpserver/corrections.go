@@ -81,10 +81,6 @@ func (s *Server) createCorrection(w http.ResponseWriter, r *request, id string) 
 			Message: fmt.Sprintf("version: the corrections have changed: version %d is current, not %d; fetch them again", current.Current, *version),
 		}
 	}
-	if errors.Is(err, corrections.ErrChange) {
-		_, reason, _ := strings.Cut(err.Error(), corrections.ErrChange.Error()+": ")
-		return invalidBecause(err, "%s", reason)
-	}
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (s *Server) deepgramPath(path string) bool {
 // listenFile handles POST /listen, as Deepgram's clients call it: the recording
 // becomes an ordinary task, and the response waits until it is done.
 func (s *Server) listenFile(w http.ResponseWriter, r *request) error {
-	q, err := deepgram.ReadQuery(r.URL.Query())
+	q, err := deepgram.ReadQuery(r.query)
 	if err != nil {
 		return invalidBecause(err, "%v", err)
 	}

@@ -18,7 +18,7 @@ import (
 // getTranscript handles GET /tasks/:id/transcript, an addition to the
 // specification: the result as a file, with the owner's names and corrections.
 func (s *Server) getTranscript(w http.ResponseWriter, r *request, id string) error {
-	format := subtitle.Format(r.URL.Query().Get("format"))
+	format := subtitle.Format(r.query.Get("format"))
 	if format.MediaType() == "" {
 		return invalid("format: %q; expected one of %s", format, subtitle.Formats())
 	}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/otograph/otograph/billing"
 	"github.com/otograph/otograph/internal/service/accounts"
+	"github.com/otograph/otograph/internal/service/corrections"
 	"github.com/otograph/otograph/internal/service/jsonstream"
 	"github.com/otograph/otograph/internal/service/openai"
 	"github.com/otograph/otograph/internal/service/tasks"
@@ -15,6 +17,7 @@ import (
 	"github.com/otograph/otograph/internal/system/blob"
 	"github.com/otograph/otograph/internal/system/db"
 	"github.com/otograph/otograph/subtitle"
+	"github.com/otograph/otograph/voices"
 )
 
 // Error codes of the service, sent as error_code in every failed response.
@@ -173,8 +176,13 @@ func (s *Server) translate(err error) *apiError {
 	if errors.Is(err, db.ErrUnavailable) || errors.Is(err, blob.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		return unavailable(err)
 	}
-	if errors.Is(err, webhook.ErrHook) {
+	if errors.Is(err, webhook.ErrHook) || errors.Is(err, tasks.ErrPeriod) {
 		return invalidBecause(err, "%s", err)
+	}
+	for _, kind := range []error{corrections.ErrChange, voices.ErrVoice} { // their reasons are for the client
+		if _, reason, ok := strings.Cut(err.Error(), kind.Error()+": "); ok && errors.Is(err, kind) {
+			return invalidBecause(err, "%s", reason)
+		}
 	}
 	for _, k := range errorResponses {
 		if errors.Is(err, k.err) {

@@ -117,7 +117,7 @@ func live[D doors.Door](s *Server, open func(values url.Values, id string) (D, d
 				return err
 			}
 			id := tasks.NewID()
-			door, set, err := open(r.URL.Query(), id)
+			door, set, err := open(r.query, id)
 			if err != nil {
 				return invalidBecause(err, "%v", err)
 			}

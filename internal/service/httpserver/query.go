@@ -19,13 +19,7 @@ type query struct {
 	err    error
 }
 
-func queryOf(r *request) *query {
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		err = invalid("the query of the URL cannot be parsed")
-	}
-	return &query{values, err}
-}
+func queryOf(r *request) *query { return &query{values: r.query} }
 
 // refuse sets the error, unless there is one.
 func (q *query) refuse(format string, args ...any) {

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -42,7 +43,7 @@ func (s *Server) getRealtime(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	r.who = principal{Account: c.Account, KeyID: c.Key}
-	if err := s.takeToken(r.Context(), c.Account); err != nil {
+	if err := cmp.Or(s.takeToken(r.Context(), c.Account), s.checkQuery(r)); err != nil {
 		return err
 	}
 	return s.startRealtime(w, r, c.Session)
@@ -58,7 +59,7 @@ func (s *Server) startRealtime(w http.ResponseWriter, r *request, session json.R
 		return err
 	}
 	id := tasks.NewID()
-	door, err := realtime.New(id, r.URL.Query().Get("model"), session, names.Live, s.cfg.LongestLive)
+	door, err := realtime.New(id, r.query.Get("model"), session, names.Live, s.cfg.LongestLive)
 	if err != nil {
 		return realtimeRefusal(err)
 	}

@@ -190,9 +190,10 @@ func New(cfg Config) (*Server, error) {
 type request struct {
 	*http.Request
 	id    string
-	from  string    // client address, reduced to the part that identifies it; see fairuse.Group
-	who   principal // zero for endpoints without authentication
-	route string    // pattern, for logs and metrics
+	query url.Values // see checkQuery
+	from  string     // client address, reduced to the part that identifies it; see fairuse.Group
+	who   principal  // zero for endpoints without authentication
+	route string     // pattern, for logs and metrics
 }
 
 // handler responds to a request or returns an error; it must not have begun to

@@ -53,9 +53,6 @@ func (s *Server) createVoice(w http.ResponseWriter, r *request) error {
 	}
 	stored, err := s.storeVoice(r, v)
 	switch {
-	case errors.Is(err, voices.ErrVoice):
-		_, reason, _ := strings.Cut(err.Error(), voices.ErrVoice.Error()+": ")
-		return invalidBecause(err, "%s", reason)
 	case errors.Is(err, accounts.ErrTooManyVoices), errors.Is(err, tasks.ErrNoVector):
 		return &apiError{Status: http.StatusConflict, Code: codeConflict, Message: strings.TrimPrefix(strings.TrimPrefix(err.Error(), "add voice: "), "merge voices: "), cause: err}
 	case errors.Is(err, tasks.ErrNotFound), errors.Is(err, tasks.ErrForbidden), errors.Is(err, tasks.ErrNotDone):

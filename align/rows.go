@@ -8,7 +8,7 @@ import (
 
 // Rows are a CTC model's log posteriors over one window. A row stores only the
 // blank and likely tokens, so that hours fit in memory; all other tokens have
-// the value floor.
+// the value -11.5.
 type Rows struct {
 	// Shift is the duration of a row in seconds.
 	Shift float64

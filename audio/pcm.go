@@ -38,7 +38,7 @@ type Info struct {
 	Size       int64  // bytes, of the original; 0 for raw samples
 	MD5        string // hex MD5 of the original bytes; empty for raw samples and if not all bytes were read (Probe)
 	Truncated  bool   // part of the recording is missing or unreadable; the rest was decoded
-	BadTimes   bool   // time stamps claim gaps of more than longestGap, which are not in the Timeline
+	BadTimes   bool   // time stamps claim gaps of more than five hours, which are not in the Timeline
 
 	// Tracks describes the audio tracks of a file with several tracks if
 	// Options.Track chose none: the decoded one, then the others, as "2

@@ -44,7 +44,7 @@ func (m mark) position() float64 { return float64(m.Sample) / SampleRate }
 // splitGap is the shortest gap, in seconds, that splits speech.
 const splitGap = 0.1
 
-// Split splits spans at gaps of the recording. Parts shorter than splitGap are
+// Split splits spans at gaps of the recording. Parts shorter than 0.1 s are
 // dropped: they are the margin around the speech beyond the gap.
 func (t Timeline) Split(spans []Span) []Span {
 	if len(t) == 0 {

@@ -15,7 +15,7 @@ func (c *Client) Audio(ctx context.Context, id string) (io.ReadCloser, error) {
 	return c.open(ctx, taskPath(id, "audio"), nil)
 }
 
-// Waveform returns the peaks of equal stretches of a recording, up to 255.
+// Waveform returns the peaks of a recording: 50 bytes for each second.
 func (c *Client) Waveform(ctx context.Context, id string) ([]byte, error) {
 	return c.read(ctx, taskPath(id, "waveform"))
 }

@@ -51,8 +51,8 @@ type Task struct {
 // Submission describes a new task, besides its audio. Its JSON is the body of
 // the request.
 type Submission struct {
-	// Filename determines the format by its extension. It is required with
-	// Upload and defaults to the last segment of a URL.
+	// Filename is the recording's name, in lists and files; its extension says
+	// nothing. It is required with Upload and defaults to a URL's last segment.
 	Filename string       `json:"audio_filename,omitempty"`
 	Options  spec.Options `json:"options"`
 	// CallbackURL receives a POST when the task is final, signed with

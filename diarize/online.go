@@ -9,9 +9,9 @@ import (
 )
 
 // Online names voices while a sound grows. A voice gets a number, from 0 on,
-// once it has spoken for numberedAfter seconds, and keeps it: no number ever
-// belongs to another voice. A Change reports where an earlier answer was wrong,
-// in the last minute of speech. It is not safe for concurrent use.
+// once it has spoken for 1.5 seconds, and keeps it: no number ever belongs to
+// another voice. A Change reports where an earlier answer was wrong, in the last
+// minute of speech. It is not safe for concurrent use.
 type Online struct {
 	recent  Embeddings // the last windows, and their speech
 	seconds []float64  // per window: speech that the one before does not have

@@ -36,7 +36,7 @@ const (
 //     max is the number of characters
 //   - items: the largest number of entries in a list
 //   - enum: the allowed values, separated by commas
-//   - rule: an additional check, one of the rules in validate.go
+//   - rule: an additional check: "language" or "event class"
 //   - since: the first version of Otograph that has the option
 //   - group: the heading for the option in the help
 //   - help: one sentence for people

@@ -1,5 +1,5 @@
 // Package subtitle writes timed text: subtitles (SubRip, WebVTT), documents to
-// read (plain text, Markdown, DOCX), files of annotation editors (Praat's
+// read (Markdown, DOCX), files of annotation editors (Praat's
 // TextGrid, ELAN's EAF, Audacity's labels), and tables for programs
 // (tab-separated values, NIST's CTM and RTTM). [Write] and [WriteFile] take a
 // whole result; [SRT], [VTT] and [TextGrid] take cues.

@@ -129,9 +129,9 @@ func (o Options) WriteFile(file string, r *spec.Result) error {
 // Markdown, DOCX) have one cue per sound, the others every sound event. name is
 // the recording's file name, date the day of an EAF file.
 //
-// Interpolated word times are marked (see estimateNote). Documents and formats
-// with comments state that a part is missing (spec.OfAudio). Errors wrap
-// ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or come from w.
+// Documents and formats with comments state that a part is missing
+// (spec.OfAudio); VTT and CTM also state that word times are interpolated.
+// Errors wrap ErrNoWordTimes (CTM), ErrNoTurns or ErrFormat, or come from w.
 func (o Options) Write(w io.Writer, f Format, name string, date time.Time, r *spec.Result) error {
 	var cues []Cue
 	info := f.info()

@@ -52,8 +52,7 @@ func openLibrary() error {
 }
 
 // OpenLibrary opens libwhisper once and returns its version, such as
-// "1.9.5-dev". The error wraps native.ErrMissing if it is not installed,
-// errLibrary if it does not fit.
+// "1.9.5-dev". The error says whether it is missing or does not fit.
 func OpenLibrary() (version string, err error) {
 	if err := openLibrary(); err != nil {
 		return "", err

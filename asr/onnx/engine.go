@@ -141,6 +141,7 @@ type request struct {
 	times    bool // whether the family must compute the times of words
 	spotter  *ctc.Spotter
 	draft    *draft // of the only window; nil to read all
+	unlooped bool   // whether Moonshine may repeat nothing without end
 }
 
 // network is one family: features into tokens. It may be used concurrently.

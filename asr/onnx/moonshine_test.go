@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -179,15 +180,22 @@ func TestMoonshineBatchesAreExact(t *testing.T) {
 	}
 }
 
-// TestMoonshineStopsALoop has a decoder that never writes the end.
+// TestMoonshineStopsALoop has a decoder that never writes the end: it writes a
+// token until the limit, and then again, without the loop.
 func TestMoonshineStopsALoop(t *testing.T) {
 	m := moonshineParts(false)
 	m.Tokens.Data = []byte("\x05<unk>\x04</s>\x03<s>\x05▁ba\x02na") // it never writes token 1
 	e := openMadeUp(t, m)
-	hyps, err := e.net.run(context.Background(), []matrix{e.net.features(tones(2, [3]float64{0, 2, lowTone}))}, request{})
+	hyps, err := e.net.run(context.Background(), []matrix{e.net.features(tones(6, [3]float64{0, 6, lowTone}))}, request{})
 	require.NoError(t, err)
-	assert.Len(t, hyps[0].emissions, 13, "6.5 tokens a second")
-	assert.Equal(t, 13, hyps[0].steps)
+	assert.Len(t, hyps[0].emissions, 39, "6.5 tokens a second")
+	assert.Equal(t, 2*39, hyps[0].steps)
+	text := ""
+	for _, m := range hyps[0].emissions {
+		text += string(rune('0' + m.id))
+	}
+	assert.Contains(t, text, strings.Repeat("3", 9))
+	assert.NotContains(t, text, strings.Repeat("3", 10))
 }
 
 func TestUnsuitableMoonshineIsRefused(t *testing.T) {

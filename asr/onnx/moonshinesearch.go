@@ -7,7 +7,11 @@ import (
 	"slices"
 
 	"github.com/otograph/otograph/audio"
+	"github.com/otograph/otograph/internal/engine/decode"
 )
+
+// loopTokens is the least length of a loop.
+const loopTokens = 10
 
 // line is an unfinished text of a search: its last token and those before.
 type line struct {
@@ -29,6 +33,8 @@ func (l *line) score(f *fusion) float64 {
 
 // write finds the texts of sounds: greedily, or with a beam if there are
 // hotwords or a language model and the beam size is above 1, as transducers do.
+// A text that loops without end, until the limit, is written again without the
+// loop: what follows it in the sound has another text.
 func (n *moonshine) write(ctx context.Context, sounds []encodedWindow, req request) ([]hypothesis, error) {
 	f, width := &req.fusion, 1
 	if !f.none() {
@@ -60,7 +66,7 @@ func (n *moonshine) write(ctx context.Context, sounds []encodedWindow, req reque
 		for row, l := range live {
 			hyps[l.sound].steps++
 			l.row = row
-			next[l.sound] = append(next[l.sound], n.continued(l, scores[row*n.columns:][:n.columns], cache.attention(row), f, width)...)
+			next[l.sound] = append(next[l.sound], n.continued(l, scores[row*n.columns:][:n.columns], cache.attention(row), f, width, req.unlooped)...)
 		}
 		live = live[:0]
 		var from []int
@@ -84,11 +90,32 @@ func (n *moonshine) write(ctx context.Context, sounds []encodedWindow, req reque
 			cache.keep(from)
 		}
 	}
+	unlooped := req
+	unlooped.unlooped = true
 	for i, list := range finished {
 		best := slices.MaxFunc(list, func(a, b *line) int { return cmp.Compare(a.score(f), b.score(f)) })
-		n.read(&hyps[i], best, float64(sounds[i].frames*n.grid.stride)/audio.SampleRate)
+		if best.id == n.end || req.unlooped || !best.loops() {
+			n.read(&hyps[i], best, float64(sounds[i].frames*n.grid.stride)/audio.SampleRate)
+			continue
+		}
+		again, err := n.write(ctx, sounds[i:i+1], unlooped)
+		if err != nil {
+			return nil, err
+		}
+		again[0].steps += hyps[i].steps
+		hyps[i] = again[0]
 	}
 	return hyps, nil
+}
+
+// loops reports whether the text ends in a loop.
+func (l *line) loops() bool {
+	var latest []int
+	for ; l.before != nil && len(latest) < decode.LoopReach; l = l.before {
+		latest = append(latest, l.id)
+	}
+	period, _ := decode.Repeats(latest, loopTokens)
+	return period > 0
 }
 
 // settled reports whether the search for a text ends: enough texts are
@@ -106,10 +133,16 @@ func (n *moonshine) settled(unfinished, finished []*line, f *fusion, width int) 
 	return true
 }
 
-// continued returns the likeliest continuations of a line.
-func (n *moonshine) continued(l *line, scores []float32, attention [][]float32, f *fusion, width int) (list []*line) {
+// continued returns the likeliest continuations of a line, unlooped those that
+// do not loop.
+func (n *moonshine) continued(l *line, scores []float32, attention [][]float32, f *fusion, width int, unlooped bool) (list []*line) {
 	norm := logSumNear(scores)
-	ids := []int{argmax(scores)}
+	likeliest := argmax(scores)
+	for unlooped && (&line{before: l, emission: emission{id: likeliest}}).loops() {
+		scores[likeliest] = float32(math.Inf(-1))
+		likeliest = argmax(scores)
+	}
+	ids := []int{likeliest}
 	if width > 1 || !f.none() {
 		if all := candidates(nil, scores, norm, -1); len(all) > 0 {
 			ids = all

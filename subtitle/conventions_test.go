@@ -207,9 +207,13 @@ func TestCuesFollowBroadcastersRules(t *testing.T) {
 			cues: []Cue{{Start: 0, End: 8, Text: "When the train had left the station, the people on the platform stood there for a while and went home."}},
 			want: []string{"0–2.902 When the train had left the station,", "2.902–8 the people on the platform stood/there for a while and went home."},
 		},
+		"a line ends at a sentence": {
+			cues: []Cue{{Start: 0, End: 3, Text: "Well, I think that's it. I think that's it."}},
+			want: []string{"0–3 Well, I think that's it./I think that's it."},
+		},
 		"a page ends at a sentence": {
 			cues: []Cue{{Start: 0, End: 8, Text: "We have been looking at a light here today, ma'am. Could I get your first and your last name for me?"}},
-			want: []string{"0–4.08 We have been looking at a/light here today, ma'am.", "4.08–8 Could I get your first and/your last name for me?"},
+			want: []string{"0–4.08 We have been looking at a/light here today, ma'am.", "4.08–8 Could I get your first/and your last name for me?"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -71,6 +71,6 @@ func ExampleWriteFile() {
 	//
 	// 2
 	// 00:00:08,100 --> 00:00:11,000
-	// [SPEAKER_1] I am very
-	// well, thank you, and you?
+	// [SPEAKER_1] I am very well,
+	// thank you, and you?
 }

@@ -14,14 +14,16 @@ const (
 	shortest = 0.8
 )
 
-// The costs of a division into pages.
+// The costs of a division into pages, and of a page into lines.
 const (
 	costPage     = 0.5 // of each page
 	costSlack    = 1   // of an empty page, multiplied by the square of its empty share
-	costClause   = 0.3 // of a page that ends at a clause instead of a sentence
-	costBreak    = 4   // of a page that ends inside a clause
+	costClause   = 0.3 // of an end at a clause instead of a sentence
+	costBreak    = 4   // of an end inside a clause
+	costLine     = 1e3 // of each line of a page
+	costUneven   = 16  // of a full line, multiplied by the square of its share
 	costBrief    = 4   // for each missing second of a page that is too short
-	worthOfPause = 4   // for each second of a pause after a page, up to one
+	worthOfPause = 4   // for each second of a pause there, up to one
 )
 
 // pages divides a voice's text from start to end into pages of at most lines
@@ -55,40 +57,42 @@ func (t typesetter) pages(start, end float64, v voice, lines, further int) []pag
 
 // divide returns the number of atoms of each page of the cheapest division.
 func (t typesetter) divide(atoms []atom, lines, lead int) []int {
-	least := make([]float64, len(atoms)+1) // the lowest cost of the pages from an atom on
-	size := make([]int, len(atoms))
-	for i := len(atoms) - 1; i >= 0; i-- {
+	return cheapest(len(atoms), func(i, j int) (cost float64, fits bool) {
+		first, last := atoms[i], atoms[j-1]
+		slack := max(0, 1-float64(total(atoms[i:j]))/float64(t.MaxColumns*lines-lead))
+		cost = costPage + costSlack*slack*slack
+		if j < len(atoms) {
+			cost += breakCost(last, atoms[j]) + costBrief*max(0, shortest-(atoms[j].start-first.start))
+		}
+		return cost, t.filled(atoms[i:j], lead) <= lines && last.end-first.start <= t.MaxSeconds
+	})
+}
+
+// cheapest returns the lengths of the parts of the cheapest division of n
+// things. cost returns the cost of the part from i to j, which may only have
+// one thing if it does not fit.
+func cheapest(n int, cost func(i, j int) (cost float64, fits bool)) (parts []int) {
+	least := make([]float64, n+1) // the lowest cost from a thing on
+	size := make([]int, n)
+	for i := n - 1; i >= 0; i-- {
 		least[i] = math.Inf(1)
-		line := liner{width: t.MaxColumns, used: lead, lines: 1}
-		columns := 0
-		for j := i + 1; j <= len(atoms); j++ {
-			last := atoms[j-1]
-			line.add(last)
-			columns += last.width
-			if last.space && j > i+1 {
-				columns++
-			}
-			if j > i+1 && (line.lines > lines || last.end-atoms[i].start > t.MaxSeconds) {
+		for j := i + 1; j <= n; j++ {
+			c, fits := cost(i, j)
+			if !fits && j > i+1 {
 				break
 			}
-			slack := max(0, 1-float64(columns)/float64(t.MaxColumns*lines-lead))
-			cost := least[j] + costPage + costSlack*slack*slack
-			if j < len(atoms) {
-				cost += breakCost(last, atoms[j]) + costBrief*max(0, shortest-(atoms[j].start-atoms[i].start))
-			}
-			if cost < least[i] {
-				least[i], size[i] = cost, j-i
+			if c += least[j]; c < least[i] {
+				least[i], size[i] = c, j-i
 			}
 		}
 	}
-	var out []int
-	for i := 0; i < len(atoms); i += size[i] {
-		out = append(out, size[i])
+	for i := 0; i < n; i += size[i] {
+		parts = append(parts, size[i])
 	}
-	return out
+	return parts
 }
 
-// breakCost returns the cost of a new page between two atoms.
+// breakCost returns the cost of a new page or line between two atoms.
 func breakCost(a, b atom) float64 {
 	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(a.text, `"'”’»)]）」』】`))
 	switch {
@@ -100,56 +104,35 @@ func breakCost(a, b atom) float64 {
 	return costBreak - worthOfPause*min(max(b.start-a.end, 0), 1)
 }
 
-// liner fills lines with atoms greedily.
-type liner struct {
-	width, used, lines int
-	begun              bool // the line has an atom
-}
-
-// add places the next atom and reports whether it begins a line.
-func (l *liner) add(a atom) bool {
-	w := a.width
-	if a.space && l.begun {
-		w++
-	}
-	breaks := l.begun && l.used+w > l.width
-	if breaks {
-		l.lines++
-		l.used, w = 0, a.width
-	}
-	l.used += w
-	l.begun = true
-	return breaks
-}
-
-// fill fills lines with atoms greedily and reports whether all fit.
-func fill(atoms []atom, width, lead int) (lines []string, fits bool) {
-	line := liner{width: width, used: lead, lines: 1}
-	begin, fits := 0, true
-	for i, a := range atoms {
-		if line.add(a) {
-			lines, begin = append(lines, join(atoms[begin:i])), i
+// filled returns the number of lines that atoms fill at least.
+func (t typesetter) filled(atoms []atom, lead int) int {
+	lines, begin := 1, 0
+	for i := range atoms {
+		if i > begin && lead+total(atoms[begin:i+1]) > t.MaxColumns {
+			lines, begin, lead = lines+1, i, 0
 		}
-		fits = fits && line.used <= width
 	}
-	return append(lines, join(atoms[begin:])), fits
+	return lines
 }
 
-// wrap divides a page into its lines as evenly as possible: at the smallest
-// width that needs no additional line.
-func (t typesetter) wrap(atoms []atom, lead int) []string {
-	best, _ := fill(atoms, t.MaxColumns, lead)
-	if len(best) == 1 {
-		return best
-	}
-	for width := t.MaxColumns - 1; width > lead; width-- {
-		narrower, fits := fill(atoms, width, lead)
-		if len(narrower) > len(best) || !fits {
-			break
+// wrap divides a page into as few lines as possible, if it can at the ends of
+// sentences or clauses, and as evenly as it can.
+func (t typesetter) wrap(atoms []atom, lead int) (lines []string) {
+	for _, n := range cheapest(len(atoms), func(i, j int) (cost float64, fits bool) {
+		used := total(atoms[i:j])
+		if i == 0 {
+			used += lead
 		}
-		best = narrower
+		share := float64(used) / float64(t.MaxColumns)
+		cost = costLine + costUneven*share*share
+		if j < len(atoms) {
+			cost += breakCost(atoms[j-1], atoms[j])
+		}
+		return cost, used <= t.MaxColumns
+	}) {
+		lines, atoms = append(lines, join(atoms[:n])), atoms[n:]
 	}
-	return best
+	return lines
 }
 
 func total(atoms []atom) int {

@@ -28,7 +28,7 @@ func SRT(w io.Writer, cues []Cue, o Options) error {
 			case len(p.voices) > 1:
 				prefix = dash + prefix
 			case v.speaker == last:
-				prefix = ""
+				prefix, v.lines = "", typesetter{Options: o.withDefaults()}.wrap(v.atoms, 0)
 			}
 			textfile.IsolateLines(v.lines, v.speaker != "")
 			for _, line := range v.lines {

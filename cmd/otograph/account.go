@@ -143,7 +143,7 @@ func (c *accountCreditCmd) Run(ctx context.Context) error {
 	note := cmp.Or(c.Note, action)
 	detail := ", " + note
 	if c.Expires != "" {
-		action, detail = "pack", " until "+c.Expires
+		action, detail = "pack", fmt.Sprintf(" until %s, concurrency %d", expires.Format(time.RFC3339), c.Concurrency)
 	}
 	return c.changeAccount(ctx, "account "+action, c.Name, c.Amount+detail, func(s *stores, a accounts.Account) error {
 		if c.Expires != "" {

@@ -62,6 +62,11 @@ func TestOutputNames(t *testing.T) {
 	assert.Equal(t, "made/a.srt", one.outputPath("a.mp3"))
 	_, err = formatOf(auto, "a.ass", "text srt")
 	require.ErrorContains(t, err, "-o a.ass: ass is not written")
+	for path, want := range map[string]string{"a.labels.txt": "labels", "a.HTM": "html", "a.markdown": "md", "a.txt": "text"} {
+		format, err := formatOf(auto, path, "text md labels html")
+		require.NoError(t, err)
+		assert.Equal(t, want, format, path)
+	}
 	cmd.Output = "years/cover.jpg"
 	require.ErrorContains(t, cmd.checkOutput(in.files), "require a folder, and this is a file")
 	in, err = expandInputs([]string{"years"})

@@ -121,10 +121,18 @@ func outputFile(path string) string {
 // otherDocuments are endings of documents that no format writes.
 var otherDocuments = strings.Fields("ass csv doc lrc ods odt pdf rtf sbv ssa stm sub ttml xls xlsx xml yaml")
 
+// otherEndings are the endings of formats that do not end in the format's name.
+var otherEndings = map[string]string{".htm": "html", ".markdown": "md", ".labels.txt": "labels"}
+
 // formatOf returns the format that a flag selects or, for auto, the one of formats
 // that the ending of the output names, else the first. Both must not differ.
 func formatOf(flag, path, formats string) (string, error) {
 	list, ending := strings.Fields(formats), strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
+	for other, format := range otherEndings {
+		if strings.HasSuffix(strings.ToLower(path), other) {
+			ending = format
+		}
+	}
 	switch named := slices.Contains(list, ending); {
 	case named && flag == auto:
 		return ending, nil

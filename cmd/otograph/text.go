@@ -156,12 +156,7 @@ func clock(seconds float64) string {
 func summary(name string, res *otograph.Result, took time.Duration) string {
 	parts := []string{name, clock(res.AudioDuration)}
 	if res.Ran.ASR {
-		parts = append(parts, fmt.Sprintf("language %s (%.0f %%)", res.Language, res.LanguageProbability*100))
-		tier := "standard tier"
-		if res.Tier == otograph.TierOptimized {
-			tier = "optimized tier"
-		}
-		parts = append(parts, tier)
+		parts = append(parts, fmt.Sprintf("language %s (%.0f %%)", res.Language, res.LanguageProbability*100), res.Tier.String()+" tier")
 		if n := res.Stats.Cascade.Doubtful; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d of %s decoded again by the standard tier", n, plural(res.Stats.Cascade.Segments, "segment")))
 		}
@@ -173,7 +168,7 @@ func summary(name string, res *otograph.Result, took time.Duration) string {
 		parts = append(parts, plural(len(soundLines(res)), "sound"))
 	}
 	if s := took.Seconds(); s > 0 {
-		parts = append(parts, fmt.Sprintf("%.1f s, %.0f × real time", s, res.AudioDuration/s))
+		parts = append(parts, fmt.Sprintf("%.1f s, %.1f × real time", s, res.AudioDuration/s))
 	}
 	return strings.Join(parts, " · ")
 }

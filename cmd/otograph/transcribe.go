@@ -75,7 +75,7 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 		return err
 	}
 	c.Output = outputFile(c.Output)
-	if c.Format, err = formatOf(c.Format, c.Output, "text json srt vtt tsv md docx textgrid eaf ctm rttm html"); err != nil {
+	if c.Format, err = formatOf(c.Format, c.Output, "text json srt vtt tsv md docx textgrid eaf labels ctm rttm html"); err != nil {
 		return err
 	}
 	if c.Track < 0 {

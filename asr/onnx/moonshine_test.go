@@ -207,7 +207,7 @@ func TestUnsuitableMoonshineIsRefused(t *testing.T) {
 		"no decoder": {func(m *parts) { m.Decoder = ort.Source{} }, "encoder_model.onnx: model file does not fit: Moonshine needs its decoder (decoder_model_merged)", ErrFile},
 		"another decoder": {
 			func(m *parts) { m.Decoder = source(madeUpDecoder(), "decoder.onnx") },
-			"decoder.onnx: model has other inputs or outputs: expected input input_ids", ErrContract,
+			"decoder.onnx: model broken: other inputs or outputs: expected input input_ids", ErrContract,
 		},
 		"other states": {func(m *parts) {
 			m.ONNX = source(madeUpMoonshineEncoder(true).Output("last_hidden_state", onnxfile.Float32, 1, 1, 4), "e.onnx")

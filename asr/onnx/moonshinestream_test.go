@@ -172,16 +172,16 @@ func TestIncompleteStreamIsRefused(t *testing.T) {
 		says   string
 	}{
 		"no frontend":      {func(m *parts) { m.Frontend = ort.Source{} }, "encoder.onnx: model file does not fit: Moonshine's streaming layout needs frontend, adapter, cross_kv and decoder_kv"},
-		"another decoder":  {func(m *parts) { m.Decoder = m.Adapter }, "adapter.onnx: model has other inputs or outputs: expected input token"},
-		"another joiner":   {func(m *parts) { m.Joiner = m.Adapter }, "adapter.onnx: model has other inputs or outputs: expected input memory"},
-		"another adapter":  {func(m *parts) { m.Adapter = m.Joiner }, "cross_kv.onnx: model has other inputs or outputs: expected input encoded"},
+		"another decoder":  {func(m *parts) { m.Decoder = m.Adapter }, "adapter.onnx: model broken: other inputs or outputs: expected input token"},
+		"another joiner":   {func(m *parts) { m.Joiner = m.Adapter }, "adapter.onnx: model broken: other inputs or outputs: expected input memory"},
+		"another adapter":  {func(m *parts) { m.Adapter = m.Joiner }, "cross_kv.onnx: model broken: other inputs or outputs: expected input encoded"},
 		"a damaged config": {func(m *parts) { m.Config.Data = []byte(`{"depth":0,"total_lookahead":2}`) }, "streaming_config.json: expected depth from 1 and total_lookahead from 0 to 1000"},
 		"a free state": {func(m *parts) {
 			g := onnxfile.NewGraph().Input("audio_chunk", onnxfile.Float32, 1, "T").Input("sample_buffer", onnxfile.Float32, 1, "S")
 			g.Node("Unsqueeze", []string{"audio_chunk", g.Const(ints(0))}, []string{"features"})
 			g.Node("Identity", []string{"sample_buffer"}, []string{"sample_buffer_out"})
 			m.Frontend = source(g.Output("features", onnxfile.Float32, 1, "F", 3).Output("sample_buffer_out", onnxfile.Float32, 1, "S"), "frontend.onnx")
-		}, "frontend.onnx: model has other inputs or outputs: expected a state of a fixed shape and an output sample_buffer_out"},
+		}, "frontend.onnx: model broken: other inputs or outputs: expected a state of a fixed shape and an output sample_buffer_out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := madeUpStream()

@@ -10,17 +10,7 @@ import (
 	"cmp"
 
 	"github.com/otograph/otograph/diarize"
-	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/models"
-)
-
-var (
-	// ErrContract is returned for a file that is not a network of its contract.
-	ErrContract = ort.ErrContract
-	// ErrInvalid is returned for a file that is not a valid ONNX model.
-	ErrInvalid = ort.ErrInvalid
-	// ErrClosed is returned by a network after Close.
-	ErrClosed = ort.ErrClosed
 )
 
 // Options configures a network.

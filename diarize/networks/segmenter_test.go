@@ -11,6 +11,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/internal/files/onnxfile"
+	"github.com/otograph/otograph/models"
 )
 
 const shift = 400 // samples between two frames of the made-up networks
@@ -128,7 +129,7 @@ func TestOtherNetworksAreRejected(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := openSegmenter(segmenterSource(c.graph), Options{})
-			require.ErrorIs(t, err, ErrContract)
+			require.ErrorIs(t, err, models.ErrBroken)
 			assert.ErrorContains(t, err, c.want)
 			assert.ErrorContains(t, err, "segmenter model made-up.onnx")
 		})

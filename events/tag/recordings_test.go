@@ -15,6 +15,7 @@ import (
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/events"
 	"github.com/otograph/otograph/events/tag"
+	"github.com/otograph/otograph/internal/engine/ort"
 	"github.com/otograph/otograph/internal/system/native"
 	"github.com/otograph/otograph/models"
 	"github.com/otograph/otograph/models/published"
@@ -106,7 +107,7 @@ func TestScoresStopsOnErrors(t *testing.T) {
 	assert.ErrorIs(t, err, enough)
 	require.NoError(t, m.Close())
 	require.NoError(t, m.Close())
-	assert.ErrorIs(t, m.Scores(t.Context(), audio.FromSamples(make([]float32, 100)), nil), tag.ErrClosed)
+	assert.ErrorIs(t, m.Scores(t.Context(), audio.FromSamples(make([]float32, 100)), nil), ort.ErrClosed)
 }
 
 // TestYAMNetAgreesWithReference compares with stored scores of the published

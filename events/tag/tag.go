@@ -19,15 +19,6 @@ import (
 	"github.com/otograph/otograph/spec"
 )
 
-var (
-	// ErrContract is returned for a file without the contract of a tagger.
-	ErrContract = ort.ErrContract
-	// ErrInvalid is returned for a file that is not a valid ONNX model.
-	ErrInvalid = ort.ErrInvalid
-	// ErrClosed is returned by a Model after Close.
-	ErrClosed = ort.ErrClosed
-)
-
 // Options configures a Model.
 type Options struct {
 	// Threads is the number of cores that one call of Scores uses; 0 means one.

@@ -21,7 +21,7 @@ const (
 
 // errOtherLayers is returned for Silero's ports with another computation.
 var errOtherLayers = fmt.Errorf("%w: it has the inputs of Silero VAD 5 and 6, but other layers: expected silero_vad.onnx of version 5 or 6 "+
-	"(`otograph models pull silero-v6.2.1`)", ErrContract)
+	"(`otograph models pull silero-v6.2.1`)", ort.ErrContract)
 
 // openOriginal opens a file as it is, and checks its inputs and outputs.
 func openOriginal(model ort.Source, contract string) (*ort.Session, error) {

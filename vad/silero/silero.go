@@ -19,15 +19,6 @@ import (
 	"github.com/otograph/otograph/vad"
 )
 
-var (
-	// ErrContract is returned for a file that is not a Silero network.
-	ErrContract = ort.ErrContract
-	// ErrInvalid is returned for a file that is not a valid ONNX model.
-	ErrInvalid = ort.ErrInvalid
-	// ErrClosed is returned by a Model after Close.
-	ErrClosed = ort.ErrClosed
-)
-
 // Options configures a Model.
 type Options struct {
 	// Threads is the number of cores that one call of Probabilities uses; 0

@@ -14,8 +14,10 @@ package ort
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/otograph/otograph/internal/files/onnxfile"
+	"github.com/otograph/otograph/models"
 )
 
 // Sentinel errors. Every error of this package wraps one of them,
@@ -24,7 +26,7 @@ var (
 	// ErrInvalid is returned for bytes that are not a model to run here.
 	ErrInvalid = onnxfile.ErrInvalid
 	// ErrContract is returned for a model whose ports do not fit its role.
-	ErrContract = errors.New("model has other inputs or outputs")
+	ErrContract = fmt.Errorf("%w: other inputs or outputs", models.ErrBroken)
 	// ErrInput is returned if a tensor passed to Run does not fit the model.
 	ErrInput = errors.New("input does not fit the model")
 	// ErrRun is returned if ONNX Runtime fails while computing.

@@ -120,6 +120,7 @@ func checkFormat(t *testing.T, path string, c formatCase, reference *PCM, stream
 	assert.Equal(t, c.Rate, info.SampleRate, "rate")
 	assert.Equal(t, c.Channels, info.Channels, "channels")
 	assert.Equal(t, c.Codec, info.Codec, "codec")
+	assert.Zero(t, info.NonFinite)
 	if c.File != "mp3_leading_garbage.mp3" { // cut in the middle of a frame
 		assert.False(t, info.Truncated, "nothing is missing")
 	}

@@ -13,7 +13,7 @@
 // Callers can rely on these rules:
 //
 //   - The samples of a PCM are finite and within [-1, 1]. NaN and infinite
-//     samples become 0.
+//     samples become 0 and are counted.
 //   - Several channels are averaged into one; channels that never carried a
 //     signal are left out. Where the mean cancels (channels in antiphase), the
 //     loudest channel is used instead. The decision is made for each half

@@ -47,6 +47,7 @@ func Open(ctx context.Context, src Source, o Options) (*PCM, error) {
 		return nil, fault(ErrTooLong, in.name, "it lasts %.4f s, expected at most %g s", float64(rec.samples)/SampleRate, o.MaxSeconds)
 	}
 	pcm := &PCM{info: in.info, timeline: in.timeline}
+	pcm.info.NonFinite = rec.nonFinite
 	if pcm.mapped, pcm.samples, err = mapSamples(file, int(rec.samples)); err != nil {
 		return nil, err
 	}

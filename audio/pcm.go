@@ -37,6 +37,7 @@ type Info struct {
 	Channels   int    // of the original
 	Size       int64  // bytes, of the original; 0 for raw samples
 	MD5        string // hex MD5 of the original bytes; empty for raw samples and if not all bytes were read (Probe)
+	NonFinite  int64  // NaN and infinite samples replaced by 0
 	Truncated  bool   // part of the recording is missing or unreadable; the rest was decoded
 	BadTimes   bool   // time stamps claim gaps of more than five hours, which are not in the Timeline
 

@@ -11,6 +11,7 @@ type recorder struct {
 	count        int64 // frames of the input
 	samples      int64 // samples of the result
 	rate         int
+	nonFinite    int64    // input samples that were NaN or infinite
 	mix          *downmix // nil for one channel
 	res          *Resampler
 	out, pending []float32

@@ -7,18 +7,18 @@ import (
 )
 
 // convert converts the little-endian samples in src to floats in dst (same
-// count). NaN and infinite values become 0.
-type convert func(dst []float32, src []byte)
+// count) and returns the number of NaN and infinite values, which become 0.
+type convert func(dst []float32, src []byte) (nonFinite int)
 
 // swapped returns the converter of big-endian samples, which changes src.
 func (c convert) swapped(width int) convert {
-	return func(dst []float32, src []byte) {
+	return func(dst []float32, src []byte) int {
 		for first := 0; first < len(src); first += width {
 			for i, j := first, first+width-1; i < j; i, j = i+1, j-1 {
 				src[i], src[j] = src[j], src[i]
 			}
 		}
-		c(dst, src)
+		return c(dst, src)
 	}
 }
 
@@ -27,31 +27,35 @@ func asBytes(samples []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(samples))), len(samples)*4)
 }
 
-func fromU8(dst []float32, src []byte) {
+func fromU8(dst []float32, src []byte) int {
 	for i, b := range src[:len(dst)] {
 		dst[i] = (float32(b) - 128) / 128
 	}
+	return 0
 }
 
-func fromS16(dst []float32, src []byte) {
+func fromS16(dst []float32, src []byte) int {
 	src = src[:2*len(dst)]
 	for i := range dst {
 		dst[i] = float32(int16(uint16(src[2*i])|uint16(src[2*i+1])<<8)) * (1.0 / (1 << 15))
 	}
+	return 0
 }
 
-func fromS24(dst []float32, src []byte) {
+func fromS24(dst []float32, src []byte) int {
 	src = src[:3*len(dst)]
 	for i := range dst {
 		v := int32(uint32(src[3*i])<<8 | uint32(src[3*i+1])<<16 | uint32(src[3*i+2])<<24)
 		dst[i] = float32(v>>8) * (1.0 / (1 << 23))
 	}
+	return 0
 }
 
-func fromS32(dst []float32, src []byte) {
+func fromS32(dst []float32, src []byte) int {
 	for i := range dst {
 		dst[i] = float32(float64(int32(binary.LittleEndian.Uint32(src[4*i:]))) * (1.0 / (1 << 31)))
 	}
+	return 0
 }
 
 // Bits of the magnitudes that clamp leaves unchanged: above 1e-20, up to 1.
@@ -63,7 +67,7 @@ const (
 // plain reports whether clamp leaves a float with these bits unchanged.
 func plain(bits uint32) bool { return bits&^(1<<31)-plainAbove <= plainUntil-plainAbove }
 
-func fromF32(dst []float32, src []byte) {
+func fromF32(dst []float32, src []byte) (bad int) {
 	src = src[:4*len(dst)]
 	for len(dst) > 0 {
 		done := clampFinite(dst, unsafe.Pointer(unsafe.SliceData(src)))
@@ -72,12 +76,13 @@ func fromF32(dst []float32, src []byte) {
 		for i := range dst[:n] {
 			bits := binary.LittleEndian.Uint32(src[4*i:])
 			if !plain(bits) {
-				bits = clampBits(bits)
+				bits = clampBits(bits, &bad)
 			}
 			dst[i] = math.Float32frombits(bits)
 		}
 		dst, src = dst[n:], src[4*n:]
 	}
+	return bad
 }
 
 // clampGroup is the number of samples converted singly before eight at a time.
@@ -100,29 +105,34 @@ func clampTo(dst, src []float32) {
 	}
 }
 
-// clampBits is clamp on bits; infinite values become 0 too.
-func clampBits(bits uint32) uint32 {
+// clampBits is clamp on bits; NaN and infinite values become 0 and are counted.
+func clampBits(bits uint32, bad *int) uint32 {
 	if bits&0x7f800000 == 0x7f800000 {
+		*bad++
 		return 0
 	}
 	return math.Float32bits(clamp(math.Float32frombits(bits)))
 }
 
-func fromF64(dst []float32, src []byte) {
+func fromF64(dst []float32, src []byte) (bad int) {
 	for i := range dst {
 		v := math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
-		if math.IsInf(v, 0) {
-			v = 0
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			dst[i] = 0
+			bad++
+			continue
 		}
 		dst[i] = clamp(float32(math.Min(math.Max(v, -1), 1)))
 	}
+	return bad
 }
 
 func fromTable(table *[256]float32) convert {
-	return func(dst []float32, src []byte) {
+	return func(dst []float32, src []byte) int {
 		for i, b := range src[:len(dst)] {
 			dst[i] = table[b]
 		}
+		return 0
 	}
 }
 

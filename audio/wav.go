@@ -382,7 +382,7 @@ func (h *wavHeader) decode(ctx context.Context, r io.Reader, rec *recorder) (got
 		}
 		n -= n % h.align
 		out := samples[:n/h.width]
-		h.convert(out, buf[:n])
+		rec.nonFinite += int64(h.convert(out, buf[:n]))
 		got += int64(n)
 		if err := rec.write(out, h.channels); err != nil {
 			return got, err

@@ -265,12 +265,14 @@ func TestNonFiniteSamplesAreZero(t *testing.T) {
 		pcm, err := Open(t.Context(), reader(wavFile{tag: tagFloat, bits: bits, data: encode(samples, tagFloat, bits, binary.LittleEndian)}.bytes(), "f"), any1)
 		require.NoError(t, err)
 		assert.Equal(t, want, pcm.Samples(0, pcm.Len()))
+		assert.EqualValues(t, 3, pcm.Info().NonFinite)
 		require.NoError(t, pcm.Close())
 	}
 	pcm, err := Open(t.Context(), Raw(samples, SampleRate, 1), Options{})
 	require.NoError(t, err)
 	defer pcm.Close()
 	assert.Equal(t, want, pcm.Samples(0, pcm.Len()))
+	assert.EqualValues(t, 3, pcm.Info().NonFinite)
 }
 
 // TestAgainstGoAudio reads files written by another implementation, and lets it

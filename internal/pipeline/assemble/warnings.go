@@ -101,6 +101,9 @@ func AudioWarnings(info audio.Info) (list []spec.Warning) {
 	if info.Truncated {
 		warn("the recording is cut or damaged: the result covers the %.1f s that could be read", info.Duration)
 	}
+	if info.NonFinite > 0 {
+		warn("%d of the recording's samples are not finite numbers: they count as silence", info.NonFinite)
+	}
 	if info.BadTimes {
 		warn("the recording's time stamps claim gaps of more than five hours in all: the times of the result leave some of them out")
 	}

@@ -154,9 +154,12 @@ func TestWarningsOfHotwords(t *testing.T) {
 	}
 }
 
-// TestAudioTracksAreNamed: the decoded track, and at most ten others.
-func TestAudioTracksAreNamed(t *testing.T) {
+// TestAudioWarnings: samples that are no numbers; the decoded track, and at most
+// ten others.
+func TestAudioWarnings(t *testing.T) {
 	assert.Empty(t, AudioWarnings(audio.Info{Duration: 1}))
+	assert.Equal(t, []spec.Warning{{Option: spec.WarnAudio, Reason: "3 of the recording's samples are not finite numbers: they count as silence"}},
+		AudioWarnings(audio.Info{NonFinite: 3}))
 	tracks := []string{"2 (ac3) eng", "1 (ac3) ger"}
 	for i := 3; i < 13; i++ {
 		tracks = append(tracks, fmt.Sprintf("%d (mp2)", i))

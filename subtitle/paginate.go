@@ -106,11 +106,16 @@ func breakCost(a, b atom) float64 {
 
 // filled returns the number of lines that atoms fill at least.
 func (t typesetter) filled(atoms []atom, lead int) int {
-	lines, begin := 1, 0
-	for i := range atoms {
-		if i > begin && lead+total(atoms[begin:i+1]) > t.MaxColumns {
-			lines, begin, lead = lines+1, i, 0
+	lines, used, begun := 1, lead, false
+	for _, a := range atoms {
+		w := a.width
+		if a.space && begun {
+			w++
 		}
+		if begun && used+w > t.MaxColumns {
+			lines, used, w = lines+1, 0, a.width
+		}
+		used, begun = used+w, true
 	}
 	return lines
 }

@@ -80,11 +80,14 @@ func TestForeignFolderIsRefused(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(blobs, "otograph-store.json")))
 	oneLine(t, refusedStart(t, t.TempDir(), "--blobs", blobs), "files of an unknown database", "otograph store --adopt")
 	oneLine(t, refusedStart(t, owner.data, "--blobs", blobs), "the database's files are in another store")
+	out, err := owner.run("account", "suspend", "local", "--delete", "--blobs", blobs)
+	require.Error(t, err)
+	assert.Contains(t, out, "the database's files are in another store", "no receipt for files that are elsewhere")
 	assert.Len(t, files(t, blobs), len(before)-1)
 
 	// The explicit adoption: afterwards the foreign files are at most marked.
 	other := &server{t: t, data: empty}
-	out, err := other.run("migrate")
+	out, err = other.run("migrate")
 	require.NoError(t, err, out)
 	cmd := exec.Command(binary, "store", "--adopt", "--data", empty, "--blobs", blobs)
 	text, err := cmd.CombinedOutput()

@@ -214,7 +214,7 @@ func (c *accountSuspendCmd) Run(ctx context.Context) error {
 	if c.Delete && (c.Undo || c.Note != "") {
 		return &usageError{errors.New("account suspend: --delete is combined with neither --undo nor --note")}
 	}
-	if c.Delete {
+	if c.claims = c.Delete; c.Delete {
 		return c.changeAccount(ctx, "account delete", c.Name, "", func(s *stores, a accounts.Account) error {
 			receipt, err := s.Erasure.Account(ctx, a)
 			return sayUnless(err, "%s\n", receipt)

@@ -25,6 +25,8 @@ type storeFlags struct {
 	Data     string `placeholder:"DIR" env:"OTOGRAPH_DATA" group:"Storage" help:"Data folder; default: otograph/service in the user's data folder."`
 	Database string `placeholder:"URL" env:"OTOGRAPH_DATABASE" group:"Storage" help:"postgres://…; default: SQLite in the data folder."`
 	Blobs    string `placeholder:"URL" env:"OTOGRAPH_BLOBS" group:"Storage" help:"file:///… or s3://bucket?…; default: a folder in the data folder."`
+
+	claims bool // whether the file store must be the database's own
 }
 
 // stores holds the open parts of the service's state.
@@ -67,7 +69,7 @@ func (f *storeFlags) withRules(ctx context.Context, rules tasks.Config, work fun
 	if err != nil {
 		return err
 	}
-	c.Tasks = rules
+	c.Tasks, c.ClaimFiles = rules, f.claims
 	s, err := state.Open(ctx, c)
 	if err != nil {
 		return advise(err)

@@ -3,12 +3,15 @@ package main
 import (
 	"bufio"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/live"
+	"github.com/otograph/otograph/spec"
 )
 
 // A run that ends before any sound leaves no file, so that the next one may have
@@ -38,4 +41,14 @@ func TestSavedOnAFullDisk(t *testing.T) {
 	err = s.write(make([]float32, 1<<14))
 	require.ErrorContains(t, err, "no space")
 	assert.Same(t, err, s.finish(&otograph.Result{}))
+}
+
+// TestSpeechIsNoSound prints sounds other than the speech that the text has.
+func TestSpeechIsNoSound(t *testing.T) {
+	var out strings.Builder
+	for _, class := range []string{"Speech", "Dog"} {
+		event := live.Event{Kind: spec.LiveSound, End: 2, Class: class, Confidence: 0.9}
+		require.NoError(t, writeText(&out, lineOf(event), textStyle{}))
+	}
+	assert.Equal(t, "0:00.0 – 0:02.0  sound  [Dog 90 %]\n", out.String())
 }

@@ -65,7 +65,7 @@ func lineEncoder() *json.Encoder {
 
 // lineOf returns the lines of an event as a result.
 func lineOf(e live.Event) *otograph.Result {
-	res := &otograph.Result{Segments: e.Segments}
+	res := &otograph.Result{Segments: e.Segments, Ran: otograph.Capabilities{ASR: true}}
 	for i := range res.Segments {
 		seg := &res.Segments[i]
 		res.Ran.Diarize = res.Ran.Diarize || seg.Speaker != ""

@@ -125,6 +125,6 @@ func TestAlignBesideTransducer(t *testing.T) {
 	for _, language := range []string{"en", ""} {
 		_, err = p.Align(t.Context(), excerpt(t), "Good morning", otograph.AlignOptions{Language: language})
 		require.ErrorIs(t, err, models.ErrMissing)
-		require.ErrorContains(t, err, "alignment needs a model with a CTC output: model my-transducer (nemo-transducer), which transcribes the language \"en\", has none")
+		require.ErrorContains(t, err, "alignment needs a model with a CTC output: model my-transducer (nemo-transducer), which transcribes the language \"en\", has none; `otograph models list --role optimized` lists published ones")
 	}
 }

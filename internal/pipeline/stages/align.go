@@ -64,7 +64,7 @@ func (s *Stages) aligner(language string) (*models.Model, error) {
 	if m, ok := set.OptimizedFor(language); ok {
 		why = fmt.Sprintf("model %s (%s), which transcribes the language %q, has none", m.Name, m.Contract, language)
 	}
-	return nil, fmt.Errorf("%w: role %s: alignment needs a model with a CTC output: %s", models.ErrMissing, models.RoleOptimized, why)
+	return nil, fmt.Errorf("%w: role %s: alignment needs a model with a CTC output: %s; `otograph models list --role optimized` lists published ones, with ctc in their names", models.ErrMissing, models.RoleOptimized, why)
 }
 
 // openAligner opens a model with a CTC output.

@@ -3,7 +3,9 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // ErrOptions marks every error about an Options object.
@@ -62,6 +64,13 @@ func Shorten(s string) string {
 		}
 	}
 	return string(r)
+}
+
+// Printable reports whether a text has at most so many characters, one of them
+// one that can be seen, and no control characters.
+func Printable(text string, most int) bool {
+	seen := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
+	return seen && utf8.RuneCountInString(text) <= most && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // permanent is an error that retrying doesn't fix.

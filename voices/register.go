@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -82,17 +80,27 @@ func (r *Register) Write(w io.Writer) error {
 	return e.Encode(Register{append([]Voice{}, r.Voices...)}) // never null
 }
 
+// plain returns a name with its letters composed, which the names of files are
+// not on some systems, and without spaces around it.
+func plain(name string) string { return norm.NFC.String(strings.TrimSpace(name)) }
+
+// Find returns the index of the entry of a name, in any case and Unicode form,
+// from a speaker model; -1 if there is none.
+func (r *Register) Find(name, model string) int {
+	return slices.IndexFunc(r.Voices, func(v Voice) bool { return v.Model == model && strings.EqualFold(plain(v.Name), plain(name)) })
+}
+
 // Add adds a voice and returns its entry. If the name, in any case, already has
 // vectors from the same model, the new ones are added to them, unless they are
 // there already, and the newer date and consent replace the older ones. Errors
 // wrap ErrVoice; the register is then unchanged.
 func (r *Register) Add(v Voice) (*Voice, error) {
-	v.Name = norm.NFC.String(strings.TrimSpace(v.Name)) // names of files have decomposed letters on some systems
+	v.Name = plain(v.Name)
 	if err := v.check(); err != nil {
 		return nil, err
 	}
 	dim, entry := len(v.Vectors[0]), Voice{}
-	i := slices.IndexFunc(r.Voices, func(o Voice) bool { return strings.EqualFold(o.Name, v.Name) && o.Model == v.Model })
+	i := r.Find(v.Name, v.Model)
 	if i >= 0 {
 		entry, v.Name = r.Voices[i], r.Voices[i].Name
 	}
@@ -144,11 +152,11 @@ var modelHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // check validates the fields.
 func (v Voice) check() error {
 	switch {
-	case !shortText(v.Name, maxName):
+	case !spec.Printable(v.Name, maxName):
 		return refuse("name: must be 1 to %d printable characters", maxName)
 	case speakerName.MatchString(v.Name):
 		return refuse("name: %q is reserved for speakers without a known voice", spec.Shorten(v.Name))
-	case !shortText(v.Consent, maxConsent):
+	case !spec.Printable(v.Consent, maxConsent):
 		return refuse("consent: must be a note of 1 to %d printable characters: what the person agreed to, and when", maxConsent)
 	case !modelHash.MatchString(v.Model):
 		return refuse("model: must be the SHA-256 of the speaker model's file, 64 of the digits 0-9 and a-f, not %q", spec.Shorten(v.Model))
@@ -167,12 +175,6 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrVoice, fmt.Sprintf(format, args...))
 }
 
-// shortText reports whether a text has 1 to most characters, no controls.
-func shortText(text string, most int) bool {
-	seen := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
-	return seen && utf8.RuneCountInString(text) <= most && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
-}
-
 // Has reports whether the register has voices of a speaker model.
 func (r *Register) Has(model string) bool {
 	return slices.ContainsFunc(r.Voices, func(v Voice) bool { return v.Model == model })
@@ -182,8 +184,7 @@ func (r *Register) Has(model string) bool {
 // name existed.
 func (r *Register) Remove(name string) bool {
 	before := len(r.Voices)
-	name = norm.NFC.String(strings.TrimSpace(name))
-	r.Voices = slices.DeleteFunc(r.Voices, func(v Voice) bool { return strings.EqualFold(norm.NFC.String(v.Name), name) })
+	r.Voices = slices.DeleteFunc(r.Voices, func(v Voice) bool { return strings.EqualFold(plain(v.Name), plain(name)) })
 	return len(r.Voices) < before
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/otograph/otograph/internal/system/db"
@@ -61,7 +60,7 @@ func (s *Store) MergeVoice(ctx context.Context, account, id string, v voices.Voi
 			return v, fmt.Errorf("%w: %.40q", ErrNoVoice, id)
 		}
 		other := l.Voices[i]
-		if strings.EqualFold(other.Name, strings.TrimSpace(v.Name)) {
+		if l.Find(v.Name, other.Model) == i {
 			return v, fmt.Errorf("%w: voice_id: must be another voice than that of the name", voices.ErrVoice)
 		}
 		v.Model, v.Vectors, v.Denied = other.Model, other.Vectors, other.Denied
@@ -79,9 +78,7 @@ func (s *Store) MergeVoice(ctx context.Context, account, id string, v voices.Voi
 // one. Errors wrap ErrNoVoice or voices.ErrVoice.
 func (s *Store) DenyVoice(ctx context.Context, account string, v voices.Voice) (Voice, error) {
 	return s.changeVoices(ctx, account, "deny voice", func(_ *sql.Tx, l *lockedVoices) (voices.Voice, error) {
-		i := slices.IndexFunc(l.Voices, func(o voices.Voice) bool {
-			return strings.EqualFold(o.Name, strings.TrimSpace(v.Name)) && o.Model == v.Model
-		})
+		i := l.Find(v.Name, v.Model)
 		if i < 0 {
 			return v, fmt.Errorf("%w: %.40q", ErrNoVoice, v.Name)
 		}
@@ -144,7 +141,7 @@ func (l *lockedVoices) add(ctx context.Context, tx *sql.Tx, account string, v vo
 		return Voice{}, fmt.Errorf("%w: vectors: the voice would have %d, and %d denied ones, and the limit is %d: delete it and add it again", voices.ErrVoice, len(entry.Vectors), len(entry.Denied), MaxVectors)
 	}
 	out := Voice{db.NewID(), entry.Name, entry.Model, entry.Consent, len(entry.Vectors), len(entry.Denied), v.Added}
-	if i := slices.IndexFunc(l.Voices, func(o voices.Voice) bool { return o.Name == out.Name && o.Model == out.Model }); i < len(l.ids) {
+	if i := l.Find(out.Name, out.Model); i < len(l.ids) {
 		out.ID = l.ids[i]
 	}
 	vectors, denied := packVectors(entry.Vectors), packVectors(entry.Denied)

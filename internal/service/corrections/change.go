@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/otograph/otograph/spec"
@@ -88,7 +87,7 @@ func (c Change) Check() error {
 		return c.checkEntries()
 	case c.Op != Undo && c.Segment == nil:
 		return refuse("segment: is required: the id of a segment")
-	case c.Op == Assign && (unfit(c.Speaker) || strings.TrimSpace(c.Speaker) != c.Speaker || utf8.RuneCountInString(c.Speaker) > maxSpeaker):
+	case c.Op == Assign && (!spec.Printable(c.Speaker, maxSpeaker) || strings.TrimSpace(c.Speaker) != c.Speaker):
 		return refuse("speaker: expected 1 to %d printable characters without spaces around them", maxSpeaker)
 	case c.Op == Split && c.At <= 0:
 		return refuse("at: expected the number of characters before the cut, found %d", c.At)
@@ -101,7 +100,7 @@ func (c Change) checkEntries() error {
 		if key == "" || utf8.RuneCountInString(key) > maxSpeaker {
 			return refuse("speakers: the name %q has no place in a result", spec.Shorten(key))
 		}
-		if value != nil && (unfit(*value) || utf8.RuneCountInString(*value) > maxName) {
+		if value != nil && !spec.Printable(*value, maxName) {
 			return refuse("speakers.%s: 1 to %d printable characters, or null", spec.Shorten(key), maxName)
 		}
 	}
@@ -114,12 +113,6 @@ func (c Change) checkEntries() error {
 		}
 	}
 	return nil
-}
-
-// unfit reports whether a name has controls, or nothing that can be seen.
-func unfit(name string) bool {
-	seen := strings.ContainsFunc(name, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
-	return !seen || strings.ContainsFunc(name, unicode.IsControl)
 }
 
 func refuse(format string, args ...any) error {

@@ -7,11 +7,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/otograph/otograph/internal/service/jsonstream"
 	"github.com/otograph/otograph/internal/service/tasks"
+	"github.com/otograph/otograph/spec"
 )
 
 // referencesName is the field with the recordings of known speakers.
@@ -37,7 +36,7 @@ func (f *Form) checkSpeakers(references int) error {
 		return badField(tasks.ReferencesField, "expected one for each of %d names, found %d", len(f.Speakers), references)
 	}
 	for i, name := range f.Speakers {
-		if name == "" || utf8.RuneCountInString(name) > maxSpeakerName || strings.ContainsFunc(name, unicode.IsControl) {
+		if !spec.Printable(name, maxSpeakerName) {
 			return badField(field, "number %d must have 1 to %d printable characters", i+1, maxSpeakerName)
 		}
 		if slices.Contains(f.Speakers[:i], name) {

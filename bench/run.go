@@ -40,10 +40,6 @@ type System struct {
 type Config struct {
 	Items   []Item
 	Systems []System // the others are compared with the first one
-	// SameSteps limits the models to the steps of the other recognizers, unless
-	// their options say otherwise: transcription, and diarization if all others
-	// are transcripts with speakers.
-	SameSteps bool
 	// Repeat is how often a recording is measured (0: 1); the median counts.
 	Repeat int
 	// Warmup is how many times each system runs the first recording before
@@ -134,9 +130,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 			return nil, fmt.Errorf("system %q: expected models or an engine, found both or neither", s.Name)
 		}
 	}
-	if c.SameSteps {
-		c.Systems = c.withSameSteps(ctx)
-	}
+	c.Systems = c.withSameSteps(ctx)
 	c.classes = c.eventClasses()
 	if c.Normalizer != "" {
 		var err error
@@ -172,7 +166,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return c.report(file, machine, sums), file.Close()
 }
 
-// withSameSteps returns the systems with the options that SameSteps sets.
+// withSameSteps returns the systems with the models limited to the steps of the
+// other recognizers, unless their options say otherwise: transcription, and
+// diarization if all others are transcripts with speakers.
 func (c Config) withSameSteps(ctx context.Context) []System {
 	others, speakers := 0, true
 	for _, s := range c.Systems {

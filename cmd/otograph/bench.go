@@ -96,7 +96,7 @@ func (c *benchRunCmd) Run(ctx context.Context) error {
 	}
 	line := newStatusLine(os.Stderr, c.Quiet)
 	config := bench.Config{
-		Items: items, Systems: systems, SameSteps: true, Repeat: c.Repeat, Warmup: c.Warmup,
+		Items: items, Systems: systems, Repeat: c.Repeat, Warmup: c.Warmup,
 		DER: bench.DEROptions{Collar: c.Collar}, Cores: c.Cores, Device: string(c.Device), Seed: c.Seed,
 		Progress: benchProgress(line),
 	}

@@ -133,7 +133,6 @@ func (s *Store) Transactions(ctx context.Context, account string, p Page) ([]Tra
 
 // Receipt describes how a task was charged.
 type Receipt struct {
-	TaskID       string
 	Quote        Quote
 	FromPacks    Money // part of the total that resource packs covered
 	BalanceAfter Money // right after the charge
@@ -185,7 +184,7 @@ func (s *Store) settle(ctx context.Context, tx *sql.Tx, account, task string, q 
 			rest -= draw
 		}
 	}
-	r := Receipt{TaskID: task, Quote: q, FromPacks: q.Total - rest}
+	r := Receipt{Quote: q, FromPacks: q.Total - rest}
 	description := fmt.Sprintf("Transcription, %s, %d min", q.Mode, q.Minutes)
 	if batch {
 		description += ", batch"
@@ -226,23 +225,11 @@ func (s *Store) cover(ctx context.Context, tx *sql.Tx, account, task string, cha
 	return st.covers(0, charge, batch)
 }
 
-func receipt(ctx context.Context, q Querier, task string) (Receipt, error) {
-	r := Receipt{TaskID: task}
-	err := q.QueryRowContext(ctx, "SELECT mode, minutes, detail, total, from_packs, balance_after, settled_at FROM settlements WHERE task_id = $1", task).
+// receipt returns how a task was charged, or sql.ErrNoRows if it was not.
+func receipt(ctx context.Context, q Querier, task string) (r Receipt, err error) {
+	err = q.QueryRowContext(ctx, "SELECT mode, minutes, detail, total, from_packs, balance_after, settled_at FROM settlements WHERE task_id = $1", task).
 		Scan(&r.Quote.Mode, &r.Quote.Minutes, db.ScanJSON(&r.Quote.Detail), &r.Quote.Total, &r.FromPacks, &r.BalanceAfter, db.ScanTime(&r.SettledAt))
 	return r, err
-}
-
-// errNotSettled is returned when a task has not been charged.
-var errNotSettled = errors.New("task is not settled")
-
-// receiptOf returns how a task was charged, or an error if it was not.
-func (s *Store) receiptOf(ctx context.Context, task string) (Receipt, error) {
-	r, err := receipt(ctx, s.pool, task)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = errNotSettled
-	}
-	return r, s.wrap("receipt of "+task, err)
 }
 
 // Bill is a task's charge with the account's current balance. Its JSON is the
@@ -257,9 +244,9 @@ type Bill struct {
 
 // Bill returns the bill of a charged task.
 func (s *Store) Bill(ctx context.Context, account, task string) (Bill, error) {
-	r, err := s.receiptOf(ctx, task)
+	r, err := receipt(ctx, s.pool, task)
 	if err != nil {
-		return Bill{}, err
+		return Bill{}, s.wrap("bill of "+task, err)
 	}
 	balance, err := s.Balance(ctx, account)
 	if err != nil {

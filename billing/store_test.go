@@ -187,7 +187,7 @@ func TestPacksPayFirst(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 8*Unit, bill.Balance)
 		_, err = s.Bill(t.Context(), a, "never")
-		require.ErrorIs(t, err, errNotSettled)
+		require.ErrorIs(t, err, sql.ErrNoRows)
 	})
 }
 
@@ -414,7 +414,7 @@ func TestMoneyAlwaysAddsUp(t *testing.T) {
 						return
 					}
 					require.NoError(t, err)
-					r, err := s.receiptOf(ctx, task)
+					r, err := receipt(ctx, s.pool, task)
 					require.NoError(t, err)
 					if was {
 						require.Equal(t, before, r.Quote.Total, "the first settlement remains")

@@ -65,7 +65,7 @@ func TestWindowIsDividedByLanguage(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, parts, 2)
 	assert.Equal(t, []string{"en", "de"}, []string{parts[0].language, parts[1].language})
-	assert.Equal(t, []string{clips[2].text, clips[7].text}, []string{strings.TrimSpace(parts[0].result.text), strings.TrimSpace(parts[1].result.text)})
+	assert.Equal(t, []string{clips[2].text, clips[7].text}, []string{strings.TrimSpace(parts[0].result.attempt.text), strings.TrimSpace(parts[1].result.attempt.text)})
 	assert.Equal(t, speech, []audio.Span{parts[0].window.Speech[0], parts[1].window.Speech[0]})
 	assert.Equal(t, 2, parts[0].result.stats.Asked)
 

@@ -59,7 +59,6 @@ func (a attempt) better(b attempt) bool {
 // result is a window's text and measures after first pass and repair.
 type result struct {
 	words    []decode.Word
-	text     string // for the prompt of the next window
 	stats    asr.Stats
 	attempt  attempt
 	language string            // language of the text
@@ -79,7 +78,7 @@ func (r *result) spoken() []decode.Word {
 
 // settle reads the words of a window's decode, unless they are discarded.
 func (e *Engine) settle(r *result, t *task, w decode.Window) {
-	r.words, r.bare, r.text = nil, nil, ""
+	r.words, r.bare = nil, nil
 	a := r.attempt
 	if r.noSpeech > t.quiet() || r.noSpeech > unsureNoSpeech && len(a.tokens) > 0 && a.avgLogProb < minLogProb {
 		r.stats.Discarded++
@@ -93,9 +92,6 @@ func (e *Engine) settle(r *result, t *task, w decode.Window) {
 		words[i].NoSpeechProb, words[i].Language = r.noSpeech, r.language
 	}
 	r.words = words
-	if !a.failed() {
-		r.text = a.text // in a prompt, a loop would continue
-	}
 	if a.failed() || r.noSpeech > unsureNoSpeech {
 		return // the gaps of a degenerate text are meaningless
 	}

@@ -102,15 +102,23 @@ func (s *Server) folder() string { return strings.TrimSuffix(path.Dir(s.cfg.Base
 // maxLiveMessage limits a message of a client, in bytes.
 const maxLiveMessage = 4 << 20
 
+// protocols returns the subprotocols that a client offers.
+func protocols(r *request) (list []string) {
+	for p := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
+		list = append(list, strings.TrimSpace(p))
+	}
+	return list
+}
+
 // live returns the handler of an interface whose query has a session's terms.
-// Browsers, which cannot set headers, send the key as the second subprotocol
-// after "token".
+// Browsers, which cannot set headers, send the key as the subprotocol after
+// "token", or a login's token after "bearer"; others may follow.
 func live[D doors.Door](s *Server, open func(values url.Values, id string) (D, doors.Settings, error)) handler {
 	return func(w http.ResponseWriter, r *request) error {
 		protocol := ""
-		if first, key, ok := strings.Cut(r.Header.Get("Sec-WebSocket-Protocol"), ","); ok && first == "token" && r.Header.Get("Authorization") == "" {
-			r.Header.Set("Authorization", "Token "+strings.TrimSpace(key))
-			protocol = first
+		if p := protocols(r); len(p) > 1 && (p[0] == "token" || p[0] == "bearer") && r.Header.Get("Authorization") == "" {
+			protocol = p[0]
+			r.Header.Set("Authorization", protocol+" "+p[1])
 		}
 		return s.private(func(w http.ResponseWriter, r *request) error {
 			if err := s.admitLive(w, r); err != nil {

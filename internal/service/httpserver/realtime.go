@@ -25,8 +25,8 @@ const keyProtocol = "openai-insecure-api-key."
 
 // getRealtime is GET /realtime, the WebSocket of OpenAI's realtime interface.
 func (s *Server) getRealtime(w http.ResponseWriter, r *request) error {
-	for p := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
-		if key, ok := strings.CutPrefix(strings.TrimSpace(p), keyProtocol); ok && r.Header.Get("Authorization") == "" {
+	for _, p := range protocols(r) {
+		if key, ok := strings.CutPrefix(p, keyProtocol); ok && r.Header.Get("Authorization") == "" {
 			r.Header.Set("Authorization", "Bearer "+key)
 		}
 	}

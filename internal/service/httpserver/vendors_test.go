@@ -54,12 +54,14 @@ func TestLiveInterfacesOfVendors(t *testing.T) {
 	}{
 		{"/v1/listen?encoding=linear16", token, nil, "", "Error", 1013},
 		{"/v1/listen?encoding=linear16", nil, []string{"token", w.key}, "", "Error", 1013},
+		{"/v1/listen?encoding=linear16", nil, []string{"token", w.key, "x-deepgram-session-id", "7f0c"}, "", "Error", 1013},
+		{"/v2/listen?encoding=linear16", nil, []string{"bearer", w.key}, "Connected", "Error", 1013},
 		{"/v2/listen?encoding=linear16&model=flux-general-en", token, nil, "Connected", "Error", 1013},
 		{"/v3/ws?sample_rate=16000", with("Authorization", w.key), nil, "Begin", "Error", 1013},
 	} {
 		conn, resp := dial(c.path, c.header, c.protocols...)
 		require.NotNil(t, conn, c.path)
-		assert.Equal(t, c.protocols != nil, resp.Header.Get("Sec-WebSocket-Protocol") == "token")
+		assert.Equal(t, append(c.protocols, "")[0], resp.Header.Get("Sec-WebSocket-Protocol"))
 		read := func() string {
 			var m struct{ Type string }
 			_, data, err := conn.Read(t.Context())

@@ -149,7 +149,7 @@ func Open(ctx context.Context, p *otograph.Pipeline, opt Options) (*Session, err
 	return s, nil
 }
 
-// Write adds samples: mono, 16 kHz. It never waits for a model. After an error
+// Write adds samples: mono, 16 kHz, -1 to 1. It never waits for a model. After an error
 // of the session it returns that error.
 func (s *Session) Write(samples []float32) error {
 	s.mu.Lock()
@@ -233,7 +233,8 @@ func (s *Session) refused() error {
 }
 
 // Events yields the events until the session has ended, and then its error, if
-// there was one. Each event is yielded once.
+// there was one. Each event is yielded once; after a loop that ended early,
+// another one yields the others. Events wait in memory until they are yielded.
 func (s *Session) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
@@ -241,18 +242,18 @@ func (s *Session) Events() iter.Seq2[Event, error] {
 			for len(s.events) == 0 && !s.ended && s.err == nil {
 				s.more.Wait()
 			}
-			list, err := s.events, s.err
-			s.events = nil
-			s.mu.Unlock()
-			for _, e := range list {
-				if !yield(e, nil) {
-					return
-				}
-			}
-			if len(list) == 0 {
+			if len(s.events) == 0 {
+				err := s.err
+				s.mu.Unlock()
 				if err != nil {
 					yield(Event{}, err)
 				}
+				return
+			}
+			e := s.events[0]
+			s.events = s.events[1:]
+			s.mu.Unlock()
+			if !yield(e, nil) {
 				return
 			}
 		}

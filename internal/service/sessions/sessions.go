@@ -53,11 +53,12 @@ type Sessions struct {
 
 	permitEvery time.Duration // between checks of a connection's rights
 	patience    time.Duration // how long the end of a session waits for its settlement
+	moment      time.Duration // how long a session waits for a place
 }
 
 // New returns Sessions.
 func New(c Config) *Sessions {
-	s := &Sessions{config: c, member: uuid.NewString(), first: make(chan struct{}), permitEvery: 2 * time.Second, patience: longestClose}
+	s := &Sessions{config: c, member: uuid.NewString(), first: make(chan struct{}), permitEvery: 2 * time.Second, patience: longestClose, moment: 5 * time.Second}
 	s.life, s.die = context.WithCancel(context.Background())
 	return s
 }
@@ -115,17 +116,31 @@ type Order struct {
 	CallbackURL, CallbackSecret string
 }
 
-// Open opens a session, with the hold of its first minute.
-func (s *Sessions) Open(ctx context.Context, o Order, set doors.Settings) (_ doors.Session, err error) {
-	if n := s.open.Add(1); n > int64(s.config.Most) {
-		s.open.Add(-1)
-		return nil, &doors.EndError{Reason: doors.Full, Text: "the service has no room for another session; try again later"}
+// Open opens a session, with the hold of its first minute. It waits a moment for
+// a place: clients end a session and begin the next one while its text is made.
+func (s *Sessions) Open(ctx context.Context, o Order, set doors.Settings) (opened doors.Session, err error) {
+	limit, cancel := context.WithTimeout(ctx, s.moment)
+	defer cancel()
+	crowded := func(err error) bool {
+		e, ok := errors.AsType[*doors.EndError](err)
+		return ok && (e.Reason == doors.Full || e.Reason == doors.Limited)
 	}
+	err = backoff.Retry(limit, crowded, func(context.Context) error {
+		opened, err = s.place(ctx, o, set)
+		return err
+	})
+	return opened, err
+}
+
+func (s *Sessions) place(ctx context.Context, o Order, set doors.Settings) (_ doors.Session, err error) {
 	defer func() {
 		if err != nil {
 			s.open.Add(-1)
 		}
 	}()
+	if s.open.Add(1) > int64(s.config.Most) {
+		return nil, &doors.EndError{Reason: doors.Full, Text: "the service has no room for another session; try again later"}
+	}
 	s.begin.Do(func() { close(s.first) })
 	// Refused before the wait for the models; OpenLive asks again as it creates the task.
 	if err := refusal(s.config.Permit(ctx, o.Account, o.Key)); err != nil {

@@ -54,6 +54,9 @@ func wrong(name, reason string) error { return &spec.OptionError{Field: name, Re
 // Lists are JSON.
 func (l *Live) change(get func(name string) string) error {
 	set := l.set
+	if get("language_code")+get("language_codes") != "" { // a new choice, also multi, replaces the last one
+		set.Options.ASRLanguage, set.Extras.Languages = nil, nil
+	}
 	for name, dst := range map[string]*[]string{"keyterms_prompt": &set.Options.Hotwords, "language_codes": &set.Extras.Languages} {
 		var list []string
 		if text := get(name); text == "" {

@@ -68,6 +68,13 @@ func TestReceive(t *testing.T) {
 	actions, _, err = l.Receive(true, []byte(`{"type":"UpdateConfiguration","keyterms_prompt":null,"min_turn_silence":null,"language_code":null}`))
 	require.NoError(t, err)
 	assert.Equal(t, []doors.Action{set}, actions)
+	_, _, err = l.Receive(true, []byte(`{"type":"UpdateConfiguration","language_codes":["EN","de"]}`))
+	require.NoError(t, err)
+	assert.Nil(t, l.set.Options.ASRLanguage)
+	assert.Equal(t, []string{"en", "de"}, l.set.Extras.Languages)
+	_, _, err = l.Receive(true, []byte(`{"type":"UpdateConfiguration","language_code":"multi"}`))
+	require.NoError(t, err)
+	assert.Empty(t, l.set.Extras.Languages)
 	for text, want := range map[string]string{`{"type":"Speak"}`: `not "Speak"`, `nonsense`: `type: expected`, `{"type":"UpdateConfiguration","min_turn_silence":"soon"}`: "min_turn_silence: "} {
 		_, _, err := l.Receive(true, []byte(text))
 		assert.ErrorContains(t, err, want)

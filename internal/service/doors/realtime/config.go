@@ -89,7 +89,7 @@ func (c *config) update(session json.RawMessage, models Models) error {
 				Detection     json.RawMessage `json:"turn_detection"`
 			} `json:"input"`
 		} `json:"audio"`
-		Include           *[]string       `json:"include"`
+		Include           json.RawMessage `json:"include"`
 		Otograph          *Terms          `json:"otograph"`
 		BetaFormat        json.RawMessage `json:"input_audio_format"`
 		BetaTranscription json.RawMessage `json:"input_audio_transcription"`
@@ -107,6 +107,9 @@ func (c *config) update(session json.RawMessage, models Models) error {
 	}
 	if in.Detection != nil {
 		c.detects, c.detection = true, nil
+	}
+	if given := (struct{ Language, Languages json.RawMessage }{}); c.transcription != nil && json.Unmarshal(in.Transcription, &given) == nil && (given.Language != nil || given.Languages != nil) {
+		c.transcription.Language, c.transcription.Languages = nil, nil // a new choice replaces the last one
 	}
 	for _, field := range []struct {
 		name, betaName string
@@ -126,7 +129,10 @@ func (c *config) update(session json.RawMessage, models Models) error {
 		}
 	}
 	if s.Include != nil {
-		c.include = *s.Include
+		c.include = nil
+		if json.Unmarshal(s.Include, &c.include) != nil {
+			return wrongValue("session.include", "session.include: must be a list of texts")
+		}
 	}
 	if s.Otograph != nil {
 		c.terms = *s.Otograph

@@ -234,6 +234,14 @@ func TestSessionUpdate(t *testing.T) {
 	assert.Empty(t, d.Settings().Extras.Languages)
 	assert.InDelta(t, 0.2, d.Settings().Silence, 1e-9)
 	assert.False(t, d.Settings().Manual)
+	update(`{"transcription":{"languages":["de","en"]}}`)
+	assert.Nil(t, d.Settings().Options.ASRLanguage)
+	assert.Equal(t, []string{"de", "en"}, d.Settings().Extras.Languages)
+	update(`{"transcription":{"language":null}}},"include":["otograph.sounds"],"otograph":{"x":{}`)
+	assert.Empty(t, d.Settings().Extras.Languages)
+	assert.True(t, *d.Settings().Options.EnableAudioEvents)
+	update(`{}},"include":null,"otograph":{"x":{}`)
+	assert.False(t, *d.Settings().Options.EnableAudioEvents)
 	for delay, careful := range map[string]bool{"minimal": false, "medium": false, "high": true, "xhigh": true} {
 		update(fmt.Sprintf(`{"transcription":{"delay":%q}}`, delay))
 		assert.Equal(t, careful, d.Settings().Careful, delay)
@@ -265,6 +273,7 @@ func TestClientMistakesAreEvents(t *testing.T) {
 		`{"type":"input_audio_buffer.append"}`:                                   "missing_required_parameter",
 		`{"type":"input_audio_buffer.append","audio":"%"}`:                       "invalid_value",
 		`{"type":"session.update"}`:                                              "invalid_value",
+		`{"type":"session.update","session":{"include":"logprobs"}}`:             "invalid_value",
 		`{"type":"session.update","session":{"type":"realtime"}}`:                "invalid_value",
 		`{"type":"session.update","session":{"input_audio_format":"g711_ulaw"}}`: "invalid_value",
 		`{"type":"session.update","session":{"turn_detection":null}}`:            "invalid_value",

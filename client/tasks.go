@@ -179,10 +179,7 @@ type TaskError struct{ Task Task }
 
 // Error returns the task's state and reason.
 func (e *TaskError) Error() string {
-	reason := "unknown reason"
-	if e.Task.ErrorMessage != nil {
-		reason = *e.Task.ErrorMessage
-	}
+	reason := *cmp.Or(e.Task.ErrorMessage, new("unknown reason"))
 	return fmt.Sprintf("task %s is %s: %s", e.Task.ID, e.Task.Status, reason)
 }
 

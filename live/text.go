@@ -156,9 +156,6 @@ func (s *Session) decode(u *utterance, sound *audio.PCM, speech *stages.Speech, 
 		f.Speakers = &diarize.Result{Turns: turns, Exclusive: turns}
 	}
 	s.final(u, sound, f)
-	if f.Speakers != nil {
-		s.correct()
-	}
 }
 
 // add appends the text of an utterance to the session's text.
@@ -180,7 +177,8 @@ func (r *recognized) add(t *stages.Transcription) {
 	}
 }
 
-// final emits the Final of an utterance.
+// final emits the Final of an utterance, and then the earlier speech whose speaker
+// has changed.
 func (s *Session) final(u *utterance, sound *audio.PCM, f *stages.Findings) {
 	segments := s.run.Segments(f, sound)
 	for i := range segments {
@@ -199,6 +197,13 @@ func (s *Session) final(u *utterance, sound *audio.PCM, f *stages.Findings) {
 		e.Text, e.Kept = grown(u.shown, e.Text)
 	}
 	s.emit(e)
+	if f.Speakers == nil {
+		return
+	}
+	for _, c := range s.text.voices.Changes() {
+		start, end := c.Seconds()
+		s.emit(Event{Kind: spec.LiveSpeakerChanged, Start: start, End: end, From: spec.SpeakerName(c.From), To: spec.SpeakerName(c.To)})
+	}
 }
 
 // names returns the known voices among the speakers.
@@ -207,14 +212,4 @@ func (s *Session) names() map[string]string {
 		return nil
 	}
 	return s.run.Names(s.run.Known, &stages.Findings{Speakers: &diarize.Result{Speakers: s.text.voices.Speakers()}})
-}
-
-// correct emits the speech whose speaker differs from the reported one.
-func (s *Session) correct() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.text.voices.Changes() {
-		start, end := c.Seconds()
-		s.emit(Event{Kind: spec.LiveSpeakerChanged, Start: start, End: end, From: spec.SpeakerName(c.From), To: spec.SpeakerName(c.To)})
-	}
 }

@@ -121,10 +121,7 @@ func (s *Server) createSecret(w http.ResponseWriter, r *request) error {
 	if len(data) > 0 && json.Unmarshal(data, &in) != nil {
 		return invalid("the body: must be an object with expires_after and session")
 	}
-	seconds := 600
-	if in.Expires.Seconds != nil {
-		seconds = *in.Expires.Seconds
-	}
+	seconds := *cmp.Or(in.Expires.Seconds, new(600))
 	if seconds < 10 || seconds > 7200 {
 		return invalid("expires_after.seconds: must be 10 to 7200, not %d", seconds)
 	}

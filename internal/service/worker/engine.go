@@ -5,6 +5,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -90,10 +91,7 @@ func newCheckpoints(blobs *blob.Store, c *tasks.Claim, modelSet string) (*checkp
 	if err != nil {
 		return nil, err
 	}
-	audioMD5 := ""
-	if c.AudioMD5 != nil {
-		audioMD5 = *c.AudioMD5
-	}
+	audioMD5 := *cmp.Or(c.AudioMD5, new(""))
 	sum := sha256.New()
 	for _, part := range []string{modelSet, audioMD5, string(options), string(extras)} {
 		fmt.Fprintf(sum, "%d:%s,", len(part), part)

@@ -14,11 +14,13 @@ import (
 
 // Parts of a manifest. A reference that is nil (or "", a language) is unknown.
 type (
-	// Item is one recording of a manifest with its references.
+	// Item is one recording of a manifest: Name, Path, and the references Text
+	// *string, Language, Turns []SpeakerTurn, Speakers *int, Sentences, Words
+	// []TimedText, SentenceSpeakers, Events, and other Keys of the manifest.
 	Item = datasets.Item
-	// SpeakerTurn is one speaker's speech, in seconds; turns may overlap.
+	// SpeakerTurn is spec.Turn: one speaker's speech; turns may overlap.
 	SpeakerTurn = datasets.SpeakerTurn
-	// TimedText is a word or a sentence with its times in seconds.
+	// TimedText is a word or a sentence: its Start and End in seconds, and Text.
 	TimedText = datasets.TimedText
 )
 
@@ -44,9 +46,14 @@ func Load(path string, references ...string) ([]Item, error) {
 func ReadRTTM(r io.Reader) ([]SpeakerTurn, error) { return datasets.ReadRTTM(r) }
 
 type (
-	// Engine is a recognizer other than Otograph's.
+	// Engine is a recognizer other than Otograph's. Its methods are
+	//
+	//	// An error does not end the run. The Result's Ran states the filled fields.
+	//	Transcribe(ctx context.Context, item Item) (*otograph.Result, Cost, error)
+	//	Identity() string // an interrupted run only continues with the same one
 	Engine = systems.Engine
-	// Cost is the cost of one run of one recording.
+	// Cost is the cost of one run of one recording: Audio, Wall, CPU, FirstSegment
+	// in seconds, PeakRSS in bytes, Stats.
 	Cost = systems.Cost
 )
 

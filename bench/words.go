@@ -78,7 +78,8 @@ func lower(language, text string) string {
 	return strings.ToLower(text)
 }
 
-// WordErrors counts a hypothesis's differences from its reference, in Units.
+// WordErrors counts a hypothesis's Substitutions, Deletions and Insertions, and the
+// units of the Reference; Rate returns their sum over Reference.
 type WordErrors = scores.Errors
 
 // CompareWords aligns a hypothesis with its reference with the smallest number

@@ -13,7 +13,7 @@ import (
 // ErrOffline marks a download whose host could not be reached.
 var ErrOffline = fetch.ErrOffline
 
-// Download is a file to fetch.
+// Download is a file to fetch: its Name, URL, Size in bytes and SHA256.
 type Download = fetch.File
 
 // Progress reports the progress of a download.

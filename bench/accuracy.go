@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/otograph/otograph/bench/internal/scores"
 )
@@ -231,6 +232,21 @@ type slice struct {
 }
 
 func (s slice) String() string { return fmt.Sprintf("%s %s (%d)", s.Key, s.Value, s.Recordings) }
+
+// checkKeys returns an error if no item has a key of By.
+func (c Config) checkKeys() error {
+	known := []string{"language"}
+	for _, it := range c.Items {
+		known = slices.AppendSeq(known, maps.Keys(it.Keys))
+	}
+	slices.Sort(known)
+	for _, key := range c.By {
+		if !slices.Contains(known, key) {
+			return fmt.Errorf("no recording has the key %q, expected one of %s", key, strings.Join(slices.Compact(known), ", "))
+		}
+	}
+	return nil
+}
 
 // valueOf returns an item's value of a key, "–" without one.
 func valueOf(it Item, key string) string {

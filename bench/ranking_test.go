@@ -51,6 +51,10 @@ func TestRankingByRules(t *testing.T) {
 	} {
 		c.Systems = append(c.Systems, System{Name: s.name, Engine: s})
 	}
+	unknown := c
+	unknown.By = []string{"Condition"}
+	_, err := Run(t.Context(), unknown)
+	require.EqualError(t, err, `no recording has the key "Condition", expected one of condition, language`)
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
 

@@ -130,6 +130,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 			return nil, fmt.Errorf("system %q: expected models or an engine, found both or neither", s.Name)
 		}
 	}
+	if err := c.checkKeys(); err != nil {
+		return nil, err
+	}
 	c.Systems = c.withSameSteps(ctx)
 	c.classes = c.eventClasses()
 	if c.Normalizer != "" {

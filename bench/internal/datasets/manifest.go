@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -122,7 +123,7 @@ var ungrouped = append([]string{"file", "text", "pred_text", "corrected", "rttm"
 func (l *manifestLine) UnmarshalJSON(data []byte) error {
 	var all map[string]any
 	if err := json.Unmarshal(data, &all); err != nil {
-		return err
+		return PlainError(err)
 	}
 	given := slices.Sorted(maps.Keys(all))
 	takeOtherNames(all, given)
@@ -158,7 +159,20 @@ func (l *manifestLine) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	type plain manifestLine
-	return json.Unmarshal(data, (*plain)(l))
+	return PlainError(json.Unmarshal(data, (*plain)(l)))
+}
+
+// kinds name the types of keys that are not objects.
+var kinds = map[reflect.Kind]string{reflect.String: "a text", reflect.Float64: "a number", reflect.Slice: "a list"}
+
+// PlainError returns an error about a value of another type without the names
+// of Go's types, and other errors unchanged.
+func PlainError(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		where := strings.TrimPrefix(fmt.Sprintf("key %q: ", wrong.Field), `key "": `)
+		return fmt.Errorf("%sexpected %s, found a value of type %s", where, cmp.Or(kinds[wrong.Type.Kind()], "an object"), wrong.Value)
+	}
+	return err
 }
 
 // takeOtherNames sets keys that have other names among the given ones.

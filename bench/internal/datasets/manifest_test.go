@@ -41,6 +41,8 @@ func TestReadManifestErrors(t *testing.T) {
 		"{\"file\":\"a\"}\n\n{]":            "line 3",
 		`{"text": "x"}`:                     `"file" is missing`,
 		`{"file":"a"}{"file":"a"}`:          "has been named on line 1",
+		`{"file":"a","duration":"2"}`:       `line 1: key "duration": expected a number, found a value of type string`,
+		`[1]`:                               "line 1: expected an object, found a value of type number",
 		`{"file":"a","language":"klingon"}`: `unknown language "klingon"`,
 		`{"file":"a","events":[{"class":"Musik","start":0,"end":1}]}`:        `the nearest is "Music"`,
 		`{"file":"a","events":[{"class":"Music","start":2,"end":1}]}`:        "events: expected 0 ≤ start ≤ end",

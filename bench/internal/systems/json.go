@@ -132,7 +132,7 @@ func (d *document) UnmarshalJSON(raw []byte) error {
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && slices.Contains([]string{"duration", "result", "tokens", "transcription"}, kind.Field) {
 		return nil
 	}
-	return err
+	return datasets.PlainError(err)
 }
 
 // documentsOfList reads a list: rows, or the segments of one document.
@@ -146,7 +146,7 @@ func documentsOfList(raw json.RawMessage) ([]document, error) {
 	}
 	one := document{raw: raw}
 	if err := json.Unmarshal(raw, &one.Segments); err != nil {
-		return nil, fmt.Errorf("%w: %w", errOutput, err)
+		return nil, fmt.Errorf("%w: %w", errOutput, datasets.PlainError(err))
 	}
 	return []document{one}, nil
 }
@@ -167,7 +167,7 @@ func segLST(rows []document, recording string) (*otograph.Result, error) {
 		var words string
 		if len(r.Words) > 0 {
 			if err := json.Unmarshal(r.Words, &words); err != nil {
-				return nil, fmt.Errorf("%w: words: %w", errOutput, err)
+				return nil, fmt.Errorf("%w: words: %w", errOutput, datasets.PlainError(err))
 			}
 		}
 		g := otograph.Segment{Speaker: r.Speaker, Text: words}

@@ -10,7 +10,6 @@ import (
 // spoken is a node in the tree of texts of a transducer's beam search: its
 // token follows its parent's.
 type spoken struct {
-	parent    *spoken
 	id        int
 	children  []*spoken
 	predictor predictor // behind the text
@@ -24,7 +23,7 @@ func (s *spoken) child(id int, f *fusion) *spoken {
 			return c
 		}
 	}
-	c := &spoken{parent: s, id: id, predictor: s.predictor.after(id), standing: f.step(s.standing, id, false)}
+	c := &spoken{id: id, predictor: s.predictor.after(id), standing: f.step(s.standing, id, false)}
 	s.children = append(s.children, c)
 	return c
 }

@@ -6,12 +6,11 @@ import "github.com/otograph/otograph/audio"
 // It only holds the overlap of two neighboring windows and one step.
 type reader struct {
 	pcm   *audio.PCM
-	rate  int
-	total int // samples of the recording at rate
+	total int // samples of the recording at the network's rate
 
 	resampler *audio.Resampler // nil at the rate of the recording
 	buf       []float32        // resampled samples that are still needed
-	start     int              // sample of buf[0] at rate
+	start     int              // sample of buf[0] at that rate
 	read      int              // samples of pcm passed to the resampler
 }
 
@@ -19,7 +18,7 @@ type reader struct {
 const step = audio.SampleRate
 
 func newReader(pcm *audio.PCM, rate int) (*reader, error) {
-	r := &reader{pcm: pcm, rate: rate, total: pcm.Len()}
+	r := &reader{pcm: pcm, total: pcm.Len()}
 	if rate != audio.SampleRate {
 		var err error
 		if r.resampler, err = audio.NewResampler(audio.SampleRate, rate); err != nil {

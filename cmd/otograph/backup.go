@@ -45,14 +45,21 @@ func (c *backupCmd) Run(ctx context.Context) error {
 	if !c.Files {
 		return d.Backup(ctx, c.To)
 	}
-	if err := os.Mkdir(c.To, 0o700); err != nil {
-		return fmt.Errorf("backup: %w", err)
-	}
 	from, err := c.openBlobs(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
+	id, err := d.Identity(ctx)
+	if err == nil && id.Claimed {
+		err = from.Claim(ctx, state.StoreIdentity(id), true)
+	}
+	if err != nil {
+		return advise(err)
+	}
+	if err := os.Mkdir(c.To, 0o700); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
 	to, err := blob.Open(ctx, filepath.Join(c.To, blob.DataFolder))
 	if err != nil {
 		return err
@@ -66,11 +73,7 @@ func (c *backupCmd) Run(ctx context.Context) error {
 		return err
 	}
 	after, err := copyFiles(ctx, from, to)
-	if err != nil {
-		return err
-	}
-	say("%s: the database and %d files\n", c.To, before+after)
-	return nil
+	return sayUnless(err, "%s: the database and %d files\n", c.To, before+after)
 }
 
 // openBlobs opens the file store that the flags name.
@@ -210,13 +213,12 @@ func (c *restoreCmd) copyBackupFiles(ctx context.Context, dir, folder string, d 
 	}
 	defer from.Close()
 	own, err := keys(ctx, from)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.checkStore(ctx, to, d, own)
 	}
-	if err := c.checkStore(ctx, to, d, own); err != nil {
-		return err
+	if err == nil {
+		_, err = copyFiles(ctx, from, to)
 	}
-	_, err = copyFiles(ctx, from, to)
 	return err
 }
 
@@ -319,15 +321,13 @@ func withBackup(ctx context.Context, source, path string, files func(*db.DB) err
 
 // takeFiles assigns the file store to the restored database.
 func (c *restoreCmd) takeFiles(ctx context.Context, s *stores) error {
-	if c.From == "" { // copyBackup did it before writing
-		if err := c.checkStore(ctx, s.Files, s.DB, nil); err != nil {
-			return err
-		}
+	err := s.Files.Probe(ctx)
+	if err == nil && c.From == "" { // copyBackup did it before writing
+		err = c.checkStore(ctx, s.Files, s.DB, nil)
 	}
-	if err := s.Files.Probe(ctx); err != nil {
-		return err
+	if err == nil {
+		_, err = s.Adopt(ctx, c.Adopt)
 	}
-	_, err := s.Adopt(ctx, c.Adopt)
 	if foreign, ok := errors.AsType[*state.ForeignStoreError](err); ok {
 		return foreignRestore(foreign)
 	}

@@ -137,10 +137,7 @@ func (c *storeCmd) Run(ctx context.Context) error {
 			return err
 		}
 		id, found, err := s.Identities(ctx)
-		if err != nil {
-			return err
-		}
-		return printJSON(map[string]any{"store": s.Files.Name(), "belongs_to": found, "database": state.StoreIdentity(id)})
+		return printAnswer(map[string]any{"store": s.Files.Name(), "belongs_to": found, "database": state.StoreIdentity(id)}, err)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -108,7 +109,8 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request, id string) error {
 	defer s.cfg.Metrics.Waiting()()
 	seen := r.Header.Get("Last-Event-ID")
 	var sent cursor
-	var stream *eventStream // nil before the response begins
+	running, end := false, 0.0 // of the last sentence that was sent
+	var stream *eventStream    // nil before the response begins
 	begin := func() error {
 		if stream != nil {
 			return nil
@@ -118,15 +120,15 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request, id string) error {
 	}
 	beat := time.NewTicker(streamBeat)
 	defer beat.Stop()
-	end := time.NewTimer(followLimit)
-	defer end.Stop()
+	limit := time.NewTimer(followLimit)
+	defer limit.Stop()
 	for {
 		select {
 		case <-r.Context().Done():
 			return nil
 		case <-s.draining.Done():
 			return nil // the client reconnects to another server
-		case <-end.C:
+		case <-limit.C:
 			return nil
 		case <-beat.C:
 			if err = begin(); err == nil {
@@ -148,8 +150,15 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request, id string) error {
 				return nil
 			}
 			first, news := sent.advance(snapshot.Live)
+			if running && state.Status == tasks.StatusDone { // the sentences after the last report
+				if result, err := s.finished(r.Context(), r, id); err == nil {
+					news = slices.DeleteFunc(result.Segments, func(seg spec.Segment) bool { return seg.Start+seg.End <= 2*end })
+				}
+			}
+			running = !state.Final
 			for i, segment := range news {
-				event := segmentEvent{id, sent.attempt, first + i, segment.Start, segment.End, segment.Text}
+				end = segment.End
+				event := segmentEvent{id, max(sent.attempt, 1), first + i, segment.Start, segment.End, segment.Text}
 				if err = stream.send("segment", "", event); err != nil {
 					return nil
 				}

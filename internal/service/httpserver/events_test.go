@@ -133,7 +133,8 @@ func TestEventsFollowATaskToItsEnd(t *testing.T) {
 }
 
 // TestEventsSendSentences: sentences are sent once each while the task runs,
-// and again by a new attempt; none of them is stored when the task is done.
+// and again by a new attempt, at its end those that no report had; none of them is
+// stored when the task is done.
 func TestEventsSendSentences(t *testing.T) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		t.Run(name, func(t *testing.T) {
@@ -177,8 +178,14 @@ func TestEventsSendSentences(t *testing.T) {
 			tell(again, 0.5, 0, "One.")
 			until(5)
 			assert.Equal(t, segmentEvent{TaskID: id, Attempt: 2, Index: 0, Start: 0, End: 1, Text: "One."}, f.told[4])
-			require.NoError(t, w.tasks.Complete(t.Context(), again, shortResult))
+			outcome := shortResult
+			outcome.Result = spec.Result{Ran: spec.Capabilities{ASR: true}, Segments: []spec.Segment{{End: 1, Text: "One."}, {ID: 1, Start: 1, End: 2, Text: "Last."}}}
+			require.NoError(t, w.tasks.Complete(t.Context(), again, outcome))
 			tell(again, 0.6, 1, "Too late.")
+			for state := (taskState{}); !state.Final; {
+				_, state, _ = f.next()
+			}
+			assert.Equal(t, []segmentEvent{{TaskID: id, Attempt: 2, Index: 1, Start: 1, End: 2, Text: "Last."}}, f.told[5:], "no report had it")
 			var left int
 			require.NoError(t, w.db.Read().QueryRow("SELECT COUNT(*) FROM live_segments").Scan(&left))
 			assert.Zero(t, left)

@@ -96,17 +96,12 @@ func (v *voiceSubmission) fields() jsonstream.Fields {
 			if err != nil {
 				return err
 			}
-			v.voice.Vectors, err = readVectors(raw)
-			return err
+			if json.Unmarshal(raw, &v.voice.Vectors) != nil || bytes.Contains(raw, []byte("null")) { // which Unmarshal skips
+				return invalid("vectors: must be a list of lists of finite numbers")
+			}
+			return nil
 		},
 	}
-}
-
-func readVectors(raw []byte) (vectors [][]float32, err error) {
-	if json.Unmarshal(raw, &vectors) != nil || bytes.Contains(raw, []byte("null")) { // which Unmarshal skips
-		return nil, invalid("vectors: must be a list of lists of finite numbers")
-	}
-	return vectors, nil
 }
 
 // check validates the fields together, and normalizes the task's id.

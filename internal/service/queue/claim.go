@@ -88,7 +88,9 @@ func (q *Queue) ways(seen look, modelSet string) (ways []claimFunc) {
 			continue
 		}
 		if q.config.DB.Dialect() == db.Postgres {
-			ways = append(ways, q.claimInTurn(lane.name, modelSet))
+			ways = append(ways, func(ctx context.Context, tx *sql.Tx, c *Claim) error { // the oldest task of the next account, without a wait
+				return tx.QueryRowContext(ctx, fmt.Sprintf(inTurn, lane.name), c.Worker, modelSet, db.Micros(q.now())).Scan(&c.TaskID, &c.AccountID, &c.Lane, &c.Attempt)
+			})
 		}
 		ways = append(ways, q.claimWaiting(lane.name, modelSet))
 	}
@@ -115,14 +117,6 @@ func (q *Queue) first(ctx context.Context, worker string, ways []claimFunc, read
 		}
 	}
 	return nil, nil
-}
-
-// claimInTurn claims the oldest task of the next account in lane, on PostgreSQL
-// and without a wait.
-func (q *Queue) claimInTurn(lane, modelSet string) claimFunc {
-	return func(ctx context.Context, tx *sql.Tx, c *Claim) error {
-		return tx.QueryRowContext(ctx, fmt.Sprintf(inTurn, lane), c.Worker, modelSet, db.Micros(q.now())).Scan(&c.TaskID, &c.AccountID, &c.Lane, &c.Attempt)
-	}
 }
 
 // look reads the state of the queue for a claim, a probe of an index a field.

@@ -70,7 +70,7 @@ func (r *recorder) keep(samples []float32) error {
 		n := min(len(samples), cap(r.pending)-len(r.pending))
 		at := len(r.pending)
 		r.pending = r.pending[:at+n]
-		clampTo(r.pending[at:], samples[:n])
+		fromF32(r.pending[at:], asBytes(samples[:n]))
 		samples = samples[n:]
 		if len(r.pending) == cap(r.pending) {
 			if err := r.spill(); err != nil {

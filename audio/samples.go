@@ -88,23 +88,6 @@ func fromF32(dst []float32, src []byte) (bad int) {
 // clampGroup is the number of samples converted singly before eight at a time.
 const clampGroup = 256
 
-// clampTo writes the samples of src through clamp to dst.
-func clampTo(dst, src []float32) {
-	dst = dst[:len(src)]
-	for len(src) > 0 {
-		done := clampFinite(dst, unsafe.Pointer(unsafe.SliceData(src)))
-		dst, src = dst[done:], src[done:]
-		n := min(len(src), clampGroup)
-		for i, x := range src[:n] {
-			if !plain(math.Float32bits(x)) {
-				x = clamp(x)
-			}
-			dst[i] = x
-		}
-		dst, src = dst[n:], src[n:]
-	}
-}
-
 // clampBits is clamp on bits; NaN and infinite values become 0 and are counted.
 func clampBits(bits uint32, bad *int) uint32 {
 	if bits&0x7f800000 == 0x7f800000 {
@@ -112,6 +95,23 @@ func clampBits(bits uint32, bad *int) uint32 {
 		return 0
 	}
 	return math.Float32bits(clamp(math.Float32frombits(bits)))
+}
+
+// integers reports whether most floats (little-endian, every 61st is looked at)
+// have the range of integers.
+func integers(samples []byte, width int) bool {
+	least, infinite := uint16(0x42c8), uint16(0x7f80) // the upper bits of 100 and of infinity
+	if width == 8 {
+		least, infinite = 0x4059, 0x7ff0
+	}
+	n, large := 0, 0
+	for at := width - 2; at < len(samples); at += 61 * width {
+		n++
+		if x := binary.LittleEndian.Uint16(samples[at:]) & 0x7fff; x >= least && x < infinite {
+			large++
+		}
+	}
+	return large > n/2
 }
 
 func fromF64(dst []float32, src []byte) (bad int) {

@@ -39,7 +39,7 @@ func (t *Tape) Append(samples []float32) {
 		b := t.blocks[last]
 		n := min(len(samples), blockSamples-len(b))
 		t.blocks[last] = b[:len(b)+n]
-		clampTo(t.blocks[last][len(b):], samples[:n])
+		fromF32(t.blocks[last][len(b):], asBytes(samples[:n]))
 		samples = samples[n:]
 		t.end += n
 	}

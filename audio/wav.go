@@ -2,6 +2,7 @@ package audio
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -303,7 +304,7 @@ type dataChunks struct {
 	order binary.ByteOrder
 	size  int64 // of the data chunk, in bytes, or untilEOF
 	read  int   // chunks after the first data chunk
-	other bool  // another file follows
+	other bool  // another file, or much that is no chunk, follows
 }
 
 // next goes to the next data chunk, over skip bytes and other chunks. Without
@@ -326,6 +327,11 @@ func (c *dataChunks) next(skip int64) (err error) {
 			return err
 		}
 		if _, c.other = riffForms[string(head[:4])]; c.other || !isChunkID(head[:4]) {
+			if !c.other { // few bytes or zeros are padding, others samples after a size that is too small
+				tail := make([]byte, 64<<10)
+				n, _ := io.ReadFull(c.r, tail)
+				c.other = n == len(tail) && len(bytes.TrimLeft(tail, "\x00")) > 0
+			}
 			return errNoChunk
 		}
 		size := int64(c.order.Uint32(head[4:]))
@@ -383,6 +389,9 @@ func (h *wavHeader) decode(ctx context.Context, r io.Reader, rec *recorder) (got
 		n -= n % h.align
 		out := samples[:n/h.width]
 		rec.nonFinite += int64(h.convert(out, buf[:n]))
+		if h.tag == tagFloat && integers(buf[:n], h.width) {
+			return got, fault(ErrUnsupported, rec.name, "its samples are floats in the range of integers, expected -1 to 1: divide them, as ffmpeg -af volume=1/32768 does")
+		}
 		got += int64(n)
 		if err := rec.write(out, h.channels); err != nil {
 			return got, err

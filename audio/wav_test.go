@@ -148,6 +148,8 @@ func TestWrongSizesInWAVHeaders(t *testing.T) {
 		{"odd chunk before", wavFile{data: data, before: chunk(le, "junk", []byte("abc"))}, 0.5, false},
 		{"odd data and list behind", wavFile{data: data, after: list, bits: 8}, 1, false},
 		{"garbage behind", wavFile{data: data, after: bytes.Repeat([]byte{0x55, 0xaa}, 999)}, 0.5, false},
+		{"samples behind a size that was not patched again", wavFile{data: data, after: bytes.Repeat([]byte{0x55, 0xaa}, 40_000)}, 0.5, true},
+		{"zeros behind", wavFile{data: data, after: make([]byte, 80_000)}, 0.5, false},
 		{"an empty list behind", wavFile{data: data, after: chunk(le, "LIST", nil)}, 0.5, false},
 		{"a second data chunk", wavFile{data: data, after: chunk(le, "data", data)}, 1, false},
 		{"a list between data chunks", wavFile{data: data, after: slices.Concat(list, chunk(le, "data", data), list)}, 1, false},
@@ -267,6 +269,9 @@ func TestNonFiniteSamplesAreZero(t *testing.T) {
 		assert.Equal(t, want, pcm.Samples(0, pcm.Len()))
 		assert.EqualValues(t, 3, pcm.Info().NonFinite)
 		require.NoError(t, pcm.Close())
+		_, err = Open(t.Context(), reader(wavFile{tag: tagFloat, bits: bits, data: encode([]float32{3000, -25000}, tagFloat, bits, binary.LittleEndian)}.bytes(), "f"), any1)
+		require.ErrorIs(t, err, ErrUnsupported)
+		assert.ErrorContains(t, err, "in the range of integers")
 	}
 	pcm, err := Open(t.Context(), Raw(samples, SampleRate, 1), Options{})
 	require.NoError(t, err)

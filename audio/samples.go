@@ -58,35 +58,19 @@ func fromS32(dst []float32, src []byte) int {
 	return 0
 }
 
-// Bits of the magnitudes that clamp leaves unchanged: above 1e-20, up to 1.
-const (
-	plainAbove = 0x1e3ce509 // the first float32 above 1e-20
-	plainUntil = 0x3f800000
-)
-
-// plain reports whether clamp leaves a float with these bits unchanged.
-func plain(bits uint32) bool { return bits&^(1<<31)-plainAbove <= plainUntil-plainAbove }
-
 func fromF32(dst []float32, src []byte) (bad int) {
 	src = src[:4*len(dst)]
 	for len(dst) > 0 {
 		done := clampFinite(dst, unsafe.Pointer(unsafe.SliceData(src)))
 		dst, src = dst[done:], src[4*done:]
-		n := min(len(dst), clampGroup)
+		n := min(len(dst), 256) // one by one, before eight at a time again
 		for i := range dst[:n] {
-			bits := binary.LittleEndian.Uint32(src[4*i:])
-			if !plain(bits) {
-				bits = clampBits(bits, &bad)
-			}
-			dst[i] = math.Float32frombits(bits)
+			dst[i] = math.Float32frombits(clampBits(binary.LittleEndian.Uint32(src[4*i:]), &bad))
 		}
 		dst, src = dst[n:], src[4*n:]
 	}
 	return bad
 }
-
-// clampGroup is the number of samples converted singly before eight at a time.
-const clampGroup = 256
 
 // clampBits is clamp on bits; NaN and infinite values become 0 and are counted.
 func clampBits(bits uint32, bad *int) uint32 {
@@ -116,13 +100,8 @@ func integers(samples []byte, width int) bool {
 
 func fromF64(dst []float32, src []byte) (bad int) {
 	for i := range dst {
-		v := math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			dst[i] = 0
-			bad++
-			continue
-		}
-		dst[i] = clamp(float32(math.Min(math.Max(v, -1), 1)))
+		v := float32(math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])))
+		dst[i] = math.Float32frombits(clampBits(math.Float32bits(v), &bad))
 	}
 	return bad
 }

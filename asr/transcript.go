@@ -4,9 +4,12 @@
 package asr
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/spec"
@@ -241,6 +244,19 @@ type Draft struct {
 	// State is the State of the last Transcript of open speech, nil before the
 	// first. One transcription at a time may continue it.
 	State any
+}
+
+// ErrLanguage marks a language that a recognizer does not support.
+var ErrLanguage = spec.Permanent(errors.New("language not supported"))
+
+// Language returns the code of a language if the recognizer, whose name errors
+// begin with, supports it; one without a list supports all.
+func Language(recognizer, language string, supported []string) (string, error) {
+	code, ok := spec.NormalizeLanguage(language)
+	if !ok || len(supported) > 0 && !slices.Contains(supported, code) {
+		return "", fmt.Errorf("%s: language: it supports %s, not %q: %w", recognizer, cmp.Or(strings.Join(supported, ", "), "ISO 639 codes"), language, ErrLanguage)
+	}
+	return code, nil
 }
 
 // ErrNoLanguage is returned for a model that does not detect languages.

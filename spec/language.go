@@ -90,9 +90,9 @@ func isTag(s string) bool {
 	return s != "" && len(s) <= 8 && !strings.ContainsFunc(s, other)
 }
 
-// NearestLanguage returns the code whose code or name is most similar to s, or
+// nearestLanguage returns the code whose code or name is most similar to s, or
 // "" if none is close (more than a third of the letters differ).
-func NearestLanguage(s string) string {
+func nearestLanguage(s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
 	if base, _, found := strings.Cut(strings.ReplaceAll(s, "_", "-"), "-"); found {
 		s = base

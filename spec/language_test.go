@@ -45,7 +45,7 @@ func TestNearestLanguage(t *testing.T) {
 	for in, want := range map[string]string{
 		"Portugese": "pt", "germna": "de", "englsh": "en", "spanich-MX": "es", "mandarn": "zh", "qqqqqq": "", "": "",
 	} {
-		assert.Equal(t, want, NearestLanguage(in), "%q", in)
+		assert.Equal(t, want, nearestLanguage(in), "%q", in)
 	}
 }
 

@@ -59,6 +59,7 @@ func TestOptionsJSON(t *testing.T) {
 		{"language 639-1", `{"asr_language":"de"}`, "", ""},
 		{"language 639-3", `{"asr_language":"deu"}`, "", ""},
 		{"language unknown", `{"asr_language":"qqq"}`, "asr_language", "unknown language"},
+		{"language misspelled", `{"asr_language":"portugese"}`, "asr_language", "code such as pt, or"},
 		{"language empty", `{"asr_language":""}`, "asr_language", "unknown language"},
 		{"beam 0", `{"asr_beam_size":0}`, "asr_beam_size", "between 1 and 20"},
 		{"beam 20", `{"asr_beam_size":20}`, "", ""},

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -13,7 +14,7 @@ import (
 var rules = map[string]func(name, value string) error{
 	"language": func(name, value string) error {
 		if _, ok := NormalizeLanguage(value); !ok {
-			return optionError(name, "unknown language %q: use an ISO 639-1 or 639-3 code such as en, zh or deu, or omit it to detect the language", Shorten(value))
+			return optionError(name, "unknown language %q: use an ISO 639-1 or 639-3 code such as %s, or omit it to detect the language", Shorten(value), cmp.Or(nearestLanguage(value), "en, zh or deu"))
 		}
 		return nil
 	},

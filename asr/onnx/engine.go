@@ -38,8 +38,6 @@ var (
 	// ErrFile marks a missing or unreadable file that belongs to the model
 	// (CMVN, configuration, language model).
 	ErrFile = errors.New("model file does not fit")
-	// ErrLanguage marks a language that the model does not know.
-	ErrLanguage = spec.Permanent(errors.New("language not known to the model"))
 	// ErrClosed is returned by an Engine after Close.
 	ErrClosed = errors.New("recognizer is closed")
 )
@@ -328,23 +326,12 @@ func (e *Engine) windows(pcm *audio.PCM, speech []audio.Span) []decode.Window {
 	return out
 }
 
-// language checks a requested language against the model's.
+// language checks a requested language; "" leaves it to the model.
 func (e *Engine) language(s string) (string, error) {
 	if s == "" {
 		return "", nil
 	}
-	code, ok := spec.NormalizeLanguage(s)
-	if !ok {
-		hint := ""
-		if near := spec.NearestLanguage(s); near != "" {
-			hint = fmt.Sprintf("; did you mean %q?", near)
-		}
-		return "", fmt.Errorf("%s: %w: %q is not a language code%s", e.name, ErrLanguage, s, hint)
-	}
-	if len(e.known) > 0 && !slices.Contains(e.known, code) {
-		return "", fmt.Errorf("%s: %w: %q; it supports %s", e.name, ErrLanguage, code, strings.Join(e.known, ", "))
-	}
-	return code, nil
+	return asr.Language(e.name, s, e.known)
 }
 
 func init() {

@@ -325,7 +325,7 @@ func TestSenseVoiceDetectsTheLanguage(t *testing.T) {
 	assert.Equal(t, "ja", tr.Language)
 
 	_, err = e.Transcribe(context.Background(), pcm, recordingSpeech, asr.Options{Language: "pt"})
-	require.ErrorIs(t, err, ErrLanguage)
+	require.ErrorIs(t, err, asr.ErrLanguage)
 	assert.ErrorContains(t, err, "zh, en, yue, ja, ko")
 }
 

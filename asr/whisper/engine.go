@@ -26,7 +26,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/otograph/otograph/asr"
@@ -45,8 +44,6 @@ var (
 	ErrModel = ggmlfile.ErrNotWhisper
 	// ErrDecode marks a failed computation, mostly because memory ran out.
 	ErrDecode = errors.New("decoding failed")
-	// ErrLanguage marks a missing, unknown or unsupported language.
-	ErrLanguage = spec.Permanent(errors.New("language not supported"))
 	// ErrTranslation marks a translation that the model cannot make.
 	ErrTranslation = spec.Permanent(errors.New("the model of the standard tier cannot translate"))
 	// ErrClosed is returned by an Engine after Close.
@@ -137,25 +134,6 @@ func (e *Engine) Languages() []string { return slices.Clone(e.languages) }
 // Abilities implements asr.Transcriber.
 func (e *Engine) Abilities() asr.Abilities {
 	return asr.Abilities{Beam: maxBeams, Temperature: true, Hotwords: true, InitialPrompt: !e.model.NoPrompts, NoSpeech: true, Translate: e.header.Multilingual() && !e.model.NoTranslation}
-}
-
-// language checks the language of a transcription.
-func (e *Engine) language(s string) (string, error) {
-	if s == "" {
-		return "", fmt.Errorf("whisper: language: expected a code, found none: %w", ErrLanguage)
-	}
-	code, ok := spec.NormalizeLanguage(s)
-	if !ok {
-		hint := ""
-		if near := spec.NearestLanguage(s); near != "" {
-			hint = fmt.Sprintf(" (did you mean %q?)", near)
-		}
-		return "", fmt.Errorf("whisper: language: expected an ISO 639 code, found %q%s: %w", s, hint, ErrLanguage)
-	}
-	if !slices.Contains(e.languages, code) {
-		return "", fmt.Errorf("whisper: language: %s supports %s, not %q: %w", e.name, strings.Join(e.languages, ", "), code, ErrLanguage)
-	}
-	return code, nil
 }
 
 // enter starts work that Close stops and waits for. Its context ends with the

@@ -391,9 +391,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		is     error
 		want   string
 	}{
-		"no language":      {func(o *asr.Options) { o.Language = "" }, ErrLanguage, "expected a code"},
-		"unknown language": {func(o *asr.Options) { o.Language = "portugese" }, ErrLanguage, `did you mean "pt"?`},
-		"not the model's":  {func(o *asr.Options) { o.Language = "yue" }, ErrLanguage, `not "yue"`},
+		"no language":      {func(o *asr.Options) { o.Language = "" }, asr.ErrLanguage, `not ""`},
+		"unknown language": {func(o *asr.Options) { o.Language = "portugese" }, asr.ErrLanguage, `not "portugese"`},
+		"not the model's":  {func(o *asr.Options) { o.Language = "yue" }, asr.ErrLanguage, `not "yue"`},
 		"hot":              {func(o *asr.Options) { o.Temperature = 1.5 }, nil, "temperature: expected 0 to 1, found 1.5"},
 		"many":             {func(o *asr.Options) { o.BestOf = 21 }, nil, "best of: expected 0 to 20, found 21"},
 	} {

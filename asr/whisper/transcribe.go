@@ -20,7 +20,7 @@ import (
 // It returns when ctx ends, with its cause; a device's computation then ends in
 // the background. After Close it returns ErrClosed.
 func (e *Engine) Transcribe(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (*asr.Transcript, error) {
-	language, err := e.language(opt.Language)
+	language, err := asr.Language("whisper: "+e.name, opt.Language, e.languages)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (p *progress) settle() (change func(w *part) error) {
 // this costs a small part of Transcribe, and nothing is repaired. One pass of
 // the decoder checks all tokens of opt.Draft.Text.
 func (e *Engine) Sketch(ctx context.Context, pcm *audio.PCM, speech []audio.Span, opt asr.Options) (*asr.Transcript, error) {
-	language, err := e.language(opt.Language)
+	language, err := asr.Language("whisper: "+e.name, opt.Language, e.languages)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/otograph/otograph/asr/whisper"
 	"github.com/otograph/otograph/audio"
 	"github.com/otograph/otograph/internal/engine/decode"
-	"github.com/otograph/otograph/spec"
 )
 
 // request holds the parameters of a decode.
@@ -36,10 +35,10 @@ const leastLogProb = -1.0
 
 // request checks the options of a transcription.
 func (d *onDevice) request(opt asr.Options) (request, error) {
-	language, ok := spec.NormalizeLanguage(opt.Language)
+	language, err := asr.Language("whisper: "+d.file.Name, opt.Language, d.file.Languages)
 	switch {
-	case !ok || !slices.Contains(d.file.Languages, language):
-		return request{}, fmt.Errorf("whisper: language: %s does not support %q: %w", d.file.Name, opt.Language, whisper.ErrLanguage)
+	case err != nil:
+		return request{}, err
 	case opt.Temperature < 0 || opt.Temperature > 1 || math.IsNaN(opt.Temperature):
 		return request{}, fmt.Errorf("whisper: temperature: expected 0 to 1, found %g", opt.Temperature)
 	case opt.Translate && !d.translates:

@@ -10,7 +10,7 @@ import (
 func TestUntranscribedNamesTheField(t *testing.T) {
 	for reason, field := range map[string]string{
 		"the file is damaged": "file", "known_speaker_references[]: number 1: no speech": "known_speaker_references[]",
-		`transcribe: whisper: language: base supports en, de, not "yue": language not supported`: "language",
+		`transcribe: whisper: base: language: it supports en, de, not "yue": language not supported`: "language",
 	} {
 		assert.Equal(t, field, Untranscribed(reason).Param, reason)
 	}

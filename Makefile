@@ -34,7 +34,7 @@ demo: build ## download the starter models and transcribe a meeting of two peopl
 # does not depend on luck; the other targets draw from fresh ones. Many tests wait
 # rather than compute: two packages share a processor, 8 at most run at a time, and
 # those that take longest begin first.
-SLOWEST = . ./asr/whisper ./audio ./internal/service/worker ./internal/service/webhook ./live ./internal/service/sessions ./internal/system/db ./service
+SLOWEST = . ./asr/whisper ./internal/service/worker ./internal/service/webhook ./live ./internal/service/sessions ./internal/system/db ./service
 PARALLEL ?= $$(n=$$((2 * $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN))); echo $$((n < 8 ? n : 8)))
 
 # RACE is the race detector where it can find something. Two kinds of code run up
@@ -59,9 +59,9 @@ RACELESS = ./test $(WATCHED) ./internal/test/simulation ./internal/test/floors .
   files/mediafiles files/onnxfile files/textfile files/weightfile pipeline/assemble service/corrections service/doors/assemblyai service/doors/deepgram \
   service/erasure service/jsonstream service/openai service/state system/backoff system/cage system/fetch)
 # WATCHED are packages of which the suite runs the tests that start goroutines
-# themselves, those that STARTS matches, with the race detector.
-WATCHED = $(addprefix ./internal/service/,httpserver tasks queue accounts) ./billing ./diarize
-STARTS = go func|\.Go\(|\.Start\(|\.work\(|StartFetcher\(|Threads
+# themselves or break their work off, those that STARTS matches, with the race detector.
+WATCHED = $(addprefix ./internal/service/,httpserver tasks queue accounts) ./billing ./diarize ./audio
+STARTS = go func|\.Go\(|\.Start\(|\.work\(|StartFetcher\(|Threads|context\.WithTimeout\(
 STARTERS = "^($(call TESTS,$(STARTS)))$$"
 
 # SUITE are the flags of the suite, whose code `make lint` vets. Without symbols a
@@ -76,15 +76,18 @@ TESTED = $$($(GO) list -C tools -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Impor
 
 # go list compiles what two tests of RACELESS would compile again at the same time.
 # The race detector would let every program sleep for a second before it ends.
-# WATCHED comes first, because its tests wait most, while others compile.
+# The reader of the results is compiled before, or both sides would compile the
+# same packages. WATCHED comes first, because its tests wait most, while others compile.
 test: setup ## run the tests with the race detector, showing each package as it ends
 	@set -o pipefail; export RAPID_SEED=1 OTOGRAPH_TEST_SEED=1 GOFLAGS="$$GOFLAGS $(LIGHTER)" GORACE="atexit_sleep_ms=0 $$GORACE"; \
+	$(GO) list -C tools -export ./progress >/dev/null || exit; \
 	packages=$$($(GO) list $(SLOWEST) ./... | grep -vxF "$$($(GO) list $(RACELESS))") || exit; \
 	raceless() { \
 	  $(GO) list -export ./... >/dev/null; $(GO) test $(SUITE) -p 1 -skip $(STARTERS) $(WATCHED) & others=$$!; \
-	  $(GO) test $(SUITE) $(filter-out $(WATCHED),$(RACELESS)); status=$$?; wait $$others || status=1; \
+	  $(GO) test $(SUITE) $(filter-out $(WATCHED),$(RACELESS)); status=$$?; \
 	  $(GO) test $(SUITE) -run '^TestCounts' . || status=1; \
 	  $(GO) test -C tools $(SUITE) $(TESTED) || status=1; \
+	  wait $$others || status=1; \
 	  return $$status; }; \
 	{ raceless & job=$$!; \
 	  $(GO) test $(SUITE) $(RACE) -p $(PARALLEL) -run $(STARTERS) $(WATCHED); status=$$?; \

@@ -19,7 +19,7 @@ import (
 // call returns a stereo call of the first two voices of a conversation. The
 // second channel begins a second early, so that the voices overlap. Each voice
 // is also in the other channel, at bleed times its level and slightly delayed,
-// and soft noise is in both. It ends in a pause after 38 s.
+// and soft noise is in both. It ends in a pause, after 38 s or, in the short form, 23.
 func call(t testing.TB, bleed float32) (samples []float32, truth []bench.SpeakerTurn) {
 	t.Helper()
 	pcm, err := audio.Open(t.Context(), otograph.File("diarize/testdata/conv3.flac"), audio.Options{})
@@ -31,7 +31,10 @@ func call(t testing.TB, bleed float32) (samples []float32, truth []bench.Speaker
 	turns, err := bench.ReadRTTM(f)
 	require.NoError(t, err)
 	const early, late = 1.0, 40 // seconds; samples
-	const length = 38 * audio.SampleRate
+	length := 38 * audio.SampleRate
+	if testing.Short() {
+		length = 23 * audio.SampleRate
+	}
 	sides := [2][]float32{make([]float32, length), make([]float32, length)}
 	var names []string
 	for _, turn := range turns {

@@ -78,7 +78,7 @@ func counted(t *testing.T, p *otograph.Pipeline, src otograph.Source, opt otogra
 func TestCountsStandardTier(t *testing.T) {
 	p := open(t, shaped(t))
 	opt := otograph.Options{Optimize: new(false), ASRBeamSize: new(1), ASRLanguage: new("en")}
-	const seconds = 150.0
+	const seconds = 100.0
 	sound := modeltest.Speech(seconds, 2, 1)
 	start := audio.Raw(sound[:30*audio.SampleRate], audio.SampleRate, 1)
 	counted(t, p, start, opt) // loads the engines and fills the pools

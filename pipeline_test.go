@@ -232,11 +232,14 @@ func TestNoSpeechThresholdOptimized(t *testing.T) {
 
 // The standard tier has no word error in the conversation either, although the
 // first decoding skips one sentence. The times of words increase and lie inside
-// speech.
+// speech. Its sentences arrive in several portions during the run.
 func TestStandardTierWords(t *testing.T) {
 	p := shared(t)
-	res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{Optimize: new(false), EnableDiarize: new(false), EnableAudioEvents: new(false)})
+	var told sentences
+	res, err := p.Run(t.Context(), otograph.File(conversation), otograph.Options{Optimize: new(false), EnableDiarize: new(false), EnableAudioEvents: new(false)}, told.options())
 	require.NoError(t, err)
+	told.equal(t, res)
+	assert.Greater(t, told.portions, 1)
 	assert.Equal(t, otograph.TierStandard, res.Tier)
 	assert.Positive(t, res.Stats.ASR.AlignmentPasses, "the words are timed by the CTC model")
 	assert.Empty(t, res.Warnings)
@@ -272,7 +275,7 @@ func TestDeterministicAndConcurrent(t *testing.T) {
 			if i == 0 {
 				run = other
 			}
-			res, err := run.Run(t.Context(), excerpt(t), otograph.Options{})
+			res, err := run.Run(t.Context(), excerpt(t), otograph.Options{ASRLanguage: new("en")})
 			if assert.NoError(t, err) {
 				b, err := json.Marshal(res)
 				assert.NoError(t, err)
@@ -301,6 +304,7 @@ func TestSingleCapabilities(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			tt.opt.ASRLanguage = new("en")
 			res, err := p.Run(t.Context(), excerpt(t), tt.opt)
 			require.NoError(t, err)
 			assert.Equal(t, tt.ran, res.Ran)
@@ -673,27 +677,37 @@ func half(t testing.TB) otograph.Source {
 	return audio.Raw(slices.Clone(pcm.Samples(0, pcm.Len()/2)), audio.SampleRate, 1)
 }
 
+// sentences are those that a run told while it worked.
+type sentences struct {
+	list     []spec.Segment
+	portions int
+}
+
+// options returns the options of a run that tells its sentences.
+func (s *sentences) options() otograph.RunOptions {
+	return otograph.RunOptions{Segments: func(more []otograph.Segment) { s.portions++; s.list = append(s.list, more...) }}
+}
+
+// equal checks that the sentences are those of the result.
+func (s *sentences) equal(t *testing.T, res *otograph.Result) {
+	t.Helper()
+	require.Len(t, s.list, len(res.Segments))
+	for i, told := range s.list {
+		assert.Equal(t, []any{res.Segments[i].ID, res.Segments[i].Text}, []any{told.ID, told.Text})
+		assert.InDelta(t, res.Segments[i].Start, told.Start, 1)
+	}
+	t.Logf("%d portions of %d sentences", s.portions, len(s.list))
+}
+
 // TestSentencesArriveDuringTheRun: the sentences equal those of the result in
-// both tiers; in the standard tier they arrive in several portions.
+// the optimized tier; TestStandardTierWords has the other one.
 func TestSentencesArriveDuringTheRun(t *testing.T) {
 	p := shared(t)
-	off := false
-	for _, optimize := range []bool{false, true} {
-		var told []spec.Segment
-		portions := 0
-		res, err := p.Run(t.Context(), half(t), otograph.Options{Optimize: &optimize, EnableDiarize: &off, EnableAudioEvents: &off},
-			otograph.RunOptions{Segments: func(more []otograph.Segment) { portions++; told = append(told, more...) }})
-		require.NoError(t, err)
-		require.Len(t, told, len(res.Segments))
-		for i, s := range res.Segments {
-			assert.Equal(t, []any{s.ID, s.Text}, []any{told[i].ID, told[i].Text})
-			assert.InDelta(t, s.Start, told[i].Start, 1)
-		}
-		t.Logf("%d portions of %d sentences", portions, len(told))
-		if !optimize {
-			assert.Greater(t, portions, 1)
-		}
-	}
+	var told sentences
+	res, err := p.Run(t.Context(), half(t), otograph.Options{ASRLanguage: new("en"), EnableDiarize: new(false), EnableAudioEvents: new(false)}, told.options())
+	require.NoError(t, err)
+	require.Equal(t, otograph.TierOptimized, res.Tier)
+	told.equal(t, res)
 }
 
 // TestStoppedReaderEndsTheRun: the iterator yields the sentences of the

@@ -6,8 +6,8 @@ import "time"
 
 // The extent of the tests in the normal suite.
 const (
-	histories         = 10
-	postgresHistories = 2
+	histories         = 6
+	postgresHistories = 1
 	repeats           = 1 // seeds that run twice
 )
 

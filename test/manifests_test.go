@@ -161,7 +161,7 @@ func TestManifestsRunTasks(t *testing.T) {
 
 	var ids []string
 	submit := func() {
-		for range 4 {
+		for range 3 {
 			ids = append(ids, s.create(upload(clip(t, 8, 1.5), map[string]any{"optimize": false, "enable_diarize": false, "enable_audio_events": false, "asr_language": "en"})))
 		}
 	}

@@ -54,10 +54,13 @@ func check(err error) {
 `
 
 // TestMountedService runs the same tests on a program that mounts the service
-// and on serve.
+// and, except in the short form, on serve.
 func TestMountedService(t *testing.T) {
 	t.Parallel()
 	t.Run("serve", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("at length: make test-extent")
+		}
 		t.Parallel()
 		s := serve(t, t.TempDir(), "--trusted-proxies", "127.0.0.1", "--keep-tasks", "24h")
 		checkService(t, s.unlimited())

@@ -155,7 +155,7 @@ func TestSameTextAsOurNetwork(t *testing.T) {
 }
 
 // TestSameProbabilitiesAsOurNetwork: both networks give each token nearly the
-// same probability after "start of transcript".
+// same probability after "start of transcript". The short form has one clip.
 func TestSameProbabilitiesAsOurNetwork(t *testing.T) {
 	e := openStandIn(t, discard)
 	f, err := whispernet.OpenFile(demoModel())
@@ -166,6 +166,9 @@ func TestSameProbabilitiesAsOurNetwork(t *testing.T) {
 	defer m.Close()
 	v := m.Vocabulary()
 	for _, c := range clips(t) {
+		if testing.Short() && c.language != "en" {
+			continue
+		}
 		x := samples(decode.Pack(c.speech, c.pcm, f.Packing)[0], c.pcm)
 		w, err := m.Encode(x, 1, 2, nil)
 		require.NoError(t, err)

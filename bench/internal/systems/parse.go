@@ -24,10 +24,11 @@ var errOutput = errors.New("not a transcript")
 
 var (
 	markedLine = regexp.MustCompile(`^\[(\d+:)?\d+:\d+[.,]\d+ --> (\d+:)?\d+:\d+[.,]\d+\]`)
-	unreadForm = regexp.MustCompile(`^(\[\d+:\d\d[.:]\d+\]|File type = "ooTextFile")`)
-	cueTimes   = regexp.MustCompile(`(?m)^\s*(\d+:)?\d+:\d+[.,]\d+\s*-->\s*(\d+:)?\d+:\d+[.,]\d+`)
-	voiceTag   = regexp.MustCompile(`^<v(?:\.\S*)?\s+([^>]+)>`)
-	pageTitle  = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+	unreadForm = regexp.MustCompile(`^(\[\d+:\d\d[.:]\d+\]|File type = "ooTextFile"|Segment\(id=|\(\d+\.\d+, \d+\.\d+, ['"]|` +
+		`(?:[^\n:]{1,40}  )?\(?\d+(?::\d\d){1,2}[)\s][^\n]*\n(?:[^\n]*\n)*?(?:[^\n:]{1,40}  )?\(?\d+(?::\d\d){1,2}(?:[)\s]|$))`)
+	cueTimes  = regexp.MustCompile(`(?m)^\s*(\d+:)?\d+:\d+[.,]\d+\s*-->\s*(\d+:)?\d+:\d+[.,]\d+`)
+	voiceTag  = regexp.MustCompile(`^<v(?:\.\S*)?\s+([^>]+)>`)
+	pageTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
 	// The speaker before a text, and marks within it, of Otograph, WhisperX,
 	// whisper.cpp, aTrain, noScribe and SenseVoice.
 	speakerMark = regexp.MustCompile(`(?m)^[ \t]*(?:\[[^\[\]\n]*\]:|\[?(?:SPEAKER|CHANNEL)_\d+\]?:?(?:\s|$)|\(speaker [\d?]+\)|(?:Speaker|SPEAKER) \w\w?:|S\d\d:)\s*`)
@@ -66,7 +67,7 @@ func parseMarked(data []byte, recording string) (res *otograph.Result, marks Mar
 	case strings.HasPrefix(head, "<!doctype") || strings.HasPrefix(head, "<html") || strings.HasPrefix(head, "<?xml"):
 		return nil, marks, fmt.Errorf("%w: it is a page of markup%s", errOutput, titleOf(text))
 	case unreadForm.MatchString(text):
-		return nil, marks, fmt.Errorf("%w: it is a TextGrid or lyrics (LRC), which are not read", errOutput)
+		return nil, marks, fmt.Errorf("%w: it is a TextGrid, lyrics (LRC), a print of Python's objects or lines with times, which are not read", errOutput)
 	case strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") && !markedLine.MatchString(text):
 		if res, err = parseJSON([]byte(text), recording); err == nil || !isRemark(text) {
 			return res, marks, err

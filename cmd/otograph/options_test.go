@@ -77,3 +77,16 @@ func TestOptionFlagErrors(t *testing.T) {
 		assert.ErrorContains(t, err, says, arg)
 	}
 }
+
+// TestFormatsWithoutContent checks that options which leave nothing to write are
+// refused before the work.
+func TestFormatsWithoutContent(t *testing.T) {
+	for args, format := range map[string]string{"--timestamp-level=segment": "ctm", "--no-enable-asr": "ctm", "--no-enable-diarize": "rttm"} {
+		o, _, err := parseOptions(t, args)
+		require.NoError(t, err)
+		assert.ErrorAs(t, checkContent(format, o), new(*usageError), args)
+		assert.NoError(t, checkContent("srt", o), args)
+	}
+	assert.NoError(t, checkContent("ctm", spec.Options{}))
+	assert.NoError(t, checkContent("rttm", spec.Options{}))
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/otograph/otograph"
+	"github.com/otograph/otograph/spec"
 	"github.com/otograph/otograph/subtitle"
 )
 
@@ -21,6 +22,17 @@ func (c *transcribeCmd) writeSubtitle(w io.Writer, name string, res *otograph.Re
 		return fmt.Errorf("%s: rttm lists speaker turns, and diarization did not run (see --enable-diarize)", name)
 	}
 	return err
+}
+
+// checkContent returns an error if a format could have no content.
+func checkContent(format string, o spec.Options) error {
+	switch {
+	case format == "ctm" && (o.EnableASR != nil && !*o.EnableASR || o.TimestampLevel != nil && *o.TimestampLevel == spec.TimestampSegment):
+		return &usageError{errors.New("--format ctm lists words with their times: it requires --enable-asr and --timestamp-level=word")}
+	case format == "rttm" && o.EnableDiarize != nil && !*o.EnableDiarize:
+		return &usageError{errors.New("--format rttm lists speaker turns: it requires --enable-diarize")}
+	}
+	return nil
 }
 
 type layoutFlags struct {

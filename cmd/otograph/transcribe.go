@@ -78,6 +78,9 @@ func (c *transcribeCmd) Run(ctx context.Context) error {
 	if c.Format, err = formatOf(c.Format, c.Output, "text json srt vtt tsv md docx textgrid eaf labels ctm rttm html"); err != nil {
 		return err
 	}
+	if err := checkContent(c.Format, opt); err != nil {
+		return err
+	}
 	if c.Track < 0 {
 		return &usageError{fmt.Errorf("--track %d: expected a number from 1", c.Track)}
 	}

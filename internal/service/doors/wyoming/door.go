@@ -77,17 +77,26 @@ func (d *Door) Receive(text bool, data []byte) (actions []doors.Action, replies 
 			d.set.Extras.Model = e.Data.Name
 		}
 		d.set.Silence, d.vad = pauses[e.Data.Sensitivity], pauses[e.Data.Sensitivity] > 0
+		return d.terms()
 	case "audio-start":
 		if e.Data.Width != 2 || e.Data.Rate < 8000 || e.Data.Rate > 96000 || e.Data.Channels < 1 || e.Data.Channels > 8 {
 			return nil, nil, errors.New("audio-start: expected width 2, rate 8000 to 96000 and channels 1 to 8")
 		}
 		d.set.Format = doors.Format{Encoding: "s16le", Rate: e.Data.Rate, Channels: e.Data.Channels}
-		_, err := d.set.Options.Effective()
-		return []doors.Action{doors.Configure{Settings: d.set}}, nil, err
+		return d.terms()
 	case "audio-stop":
 		return []doors.Action{doors.Finish{}}, nil, nil
 	}
 	return nil, nil, nil
+}
+
+// terms sets the terms of the session, from audio-start on.
+func (d *Door) terms() (actions []doors.Action, replies [][]byte, err error) {
+	if d.set.Format.Rate > 0 {
+		_, err = d.set.Options.Effective()
+		actions = []doors.Action{doors.Configure{Settings: d.set}}
+	}
+	return actions, nil, err
 }
 
 const name = "otograph"

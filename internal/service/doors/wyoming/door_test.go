@@ -64,6 +64,8 @@ func TestReceive(t *testing.T) {
 	assert.Equal(t, doors.Format{Encoding: "s16le", Rate: 22050, Channels: 1}, set.Format)
 	assert.Equal(t, []any{"de", "ggml-small", 1.25, false}, []any{*set.Options.ASRLanguage, set.Extras.Model, set.Silence, set.Revisable})
 	assert.Equal(t, []string{"Ann", "lamp"}, set.Options.Hotwords)
+	actions, _ = send(t, d, `{"type":"transcribe","data":{"language":"en","vad_sensitivity":"relaxed"}}`) // after audio-start
+	assert.Equal(t, "en", *actions[0].(doors.Configure).Options.ASRLanguage)
 	actions, _, _ = d.Receive(false, []byte{1, 2})
 	assert.Equal(t, []doors.Action{doors.Audio{1, 2}}, actions)
 	actions, _ = send(t, d, `{"type":"audio-stop"}`)

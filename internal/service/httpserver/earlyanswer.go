@@ -44,7 +44,9 @@ func (s *Server) guardBodies(h http.Handler) http.Handler {
 		r.Body = body
 		small := r.ContentLength > 0 && r.ContentLength <= drainBytes && r.Header.Get("Expect") == ""
 		h.ServeHTTP(&earlyWriter{ResponseWriter: w, body: body, small: small, close: r.ProtoMajor == 1}, r)
-		body.discardRest()
+		if !body.ended && !body.dead && ctl.Flush() == nil { // the response is sent
+			body.drain(time.Now().Add(lingerTime), lingerBytes, lingerSilence)
+		}
 	})
 }
 
@@ -81,17 +83,6 @@ func (w *earlyWriter) Write(p []byte) (int, error) {
 
 // Unwrap lets http.ResponseController find the connection.
 func (w *earlyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// discardRest sends the response and discards the rest of the body.
-func (b *pacedBody) discardRest() {
-	if b.ended || b.dead {
-		return
-	}
-	if err := b.ctl.Flush(); err != nil {
-		return
-	}
-	b.drain(time.Now().Add(lingerTime), lingerBytes, lingerSilence)
-}
 
 var discardBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 

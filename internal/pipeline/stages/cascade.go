@@ -95,19 +95,11 @@ func spokenOtherwise(ctx context.Context, detector asr.LanguageDetector, pcm *au
 // returns the number of replaced runs. A text is better if it is more
 // confident, if one of the two has no confidence, or if only the old one is in
 // an unexpected language. A run keeps its text if the new text extends beyond
-// the run's speech, because words there belong to another run or segment, or if
-// speech at one of its ends has no word, which may be in the next run's text:
-// that run keeps its text, too.
+// the run's speech, because words there belong to another run or segment.
 func replace(segments []asr.Segment, list []doubt, again []asr.Segment, language string, among []string) ([]asr.Segment, int) {
-	bare := make([]bool, len(list)+2) // by run, after one before the first
-	for i, d := range list {
-		fresh, _ := d.within(again)
-		first, last := silent(d.Speech[0], fresh), silent(d.Speech[len(d.Speech)-1], fresh)
-		bare[i], bare[i+1], bare[i+2] = bare[i] || first, bare[i+1] || first || last, last
-	}
 	var out []asr.Segment
 	at, n := 0, 0
-	for i, d := range list {
+	for _, d := range list {
 		out = append(out, segments[at:d.First]...)
 		at = d.End
 		old := segments[d.First:d.End]
@@ -117,7 +109,7 @@ func replace(segments []asr.Segment, list []doubt, again []asr.Segment, language
 		y, known := confidence(old)
 		better := !sure || !known || x > y
 		mended := d.Language != "" && !slices.ContainsFunc(fresh, foreign)
-		if bare[i+1] || len(fresh) == 0 || !whole || !mended && !better {
+		if len(fresh) == 0 || !whole || !mended && !better {
 			out = append(out, old...)
 			continue
 		}
@@ -141,12 +133,6 @@ func (d doubt) within(segments []asr.Segment) (inside []asr.Segment, whole bool)
 		whole = whole && s.Start >= from-slack && s.End <= to+slack
 	}
 	return inside, whole
-}
-
-// silent reports whether speech long enough for a word has none of a run's text.
-func silent(speech audio.Span, segments []asr.Segment) bool {
-	start, end := speech.Seconds()
-	return len(segments) > 0 && end-start >= 0.25 && !slices.ContainsFunc(segments, func(s asr.Segment) bool { return s.Start < end && s.End > start })
 }
 
 // confidence returns the segments' mean confidence, weighted by their length.

@@ -119,11 +119,6 @@ func TestReplaceKeepsRunsApart(t *testing.T) {
 	}, "en", demoLanguages)
 	assert.Equal(t, old, got, "a run is replaced as a whole or not at all")
 	assert.Zero(t, n)
-
-	list[0].Speech = []audio.Span{span(0, 0.5), span(0.7, 1.1)}
-	got, n = replace(old, list, []asr.Segment{sentence(0, 0.5, "ask", 0.9), sentence(1.9, 3, "not ask", 0.9), sentence(5, 6, "the third", 0.9)}, "en", demoLanguages)
-	assert.Equal(t, append(old[:3:3], sentence(5, 6, "the third", 0.9)), got, "a word can be on the wrong side of the segment between two runs")
-	assert.Equal(t, 1, n)
 }
 
 // TestReplaceByAnotherLanguage checks that confidences decide if the new text

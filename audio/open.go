@@ -114,6 +114,9 @@ func (m *meter) hex() string { return hex.EncodeToString(m.sum.Sum(nil)) }
 
 // receive opens a source and recognizes it; spool copies any reader to a file.
 func receive(ctx context.Context, src Source, o Options, spool bool) (in *input, err error) {
+	if src == nil {
+		return nil, fault(ErrUnsupported, "", "there is no source, expected File, Reader or Raw")
+	}
 	in = &input{name: src.Name()}
 	defer func() {
 		if err != nil {

@@ -205,7 +205,7 @@ func TestRawSamples(t *testing.T) {
 	info, err := Probe(t.Context(), Raw(src, 48000, 1), Options{})
 	require.NoError(t, err)
 	assert.Equal(t, pcm.Info(), info)
-	for _, bad := range []Source{Raw(src, 0, 1), Raw(src, 48000, 0), Raw(src[:999], 48000, 2), Raw(src, 48000, 65), nilSource{}} {
+	for _, bad := range []Source{Raw(src, 0, 1), Raw(src, 48000, 0), Raw(src[:999], 48000, 2), Raw(src, 48000, 65), nilSource{}, nil} {
 		_, err := Open(t.Context(), bad, Options{})
 		require.ErrorIs(t, err, ErrUnsupported)
 	}

@@ -677,7 +677,7 @@ func half(t testing.TB) otograph.Source {
 	return audio.Raw(slices.Clone(pcm.Samples(0, pcm.Len()/2)), audio.SampleRate, 1)
 }
 
-// sentences are those that a run told while it worked.
+// sentences are the segments that a run reports before its result.
 type sentences struct {
 	list     []spec.Segment
 	portions int
@@ -688,7 +688,7 @@ func (s *sentences) options() otograph.RunOptions {
 	return otograph.RunOptions{Segments: func(more []otograph.Segment) { s.portions++; s.list = append(s.list, more...) }}
 }
 
-// equal checks that the sentences are those of the result.
+// equal checks the identifiers, texts and starts against the segments of the result.
 func (s *sentences) equal(t *testing.T, res *otograph.Result) {
 	t.Helper()
 	require.Len(t, s.list, len(res.Segments))

@@ -10,9 +10,6 @@ import (
 	"github.com/otograph/otograph/internal/engine/decode"
 )
 
-// loopTokens is the least length of a loop.
-const loopTokens = 10
-
 // line is an unfinished text of a search: its last token and those before.
 type line struct {
 	sound  int
@@ -114,8 +111,7 @@ func (l *line) loops() bool {
 	for ; l.before != nil && len(latest) < decode.LoopReach; l = l.before {
 		latest = append(latest, l.id)
 	}
-	period, _ := decode.Repeats(latest, loopTokens)
-	return period > 0
+	return decode.Looping(latest) > 0
 }
 
 // settled reports whether the search for a text ends: enough texts are
@@ -133,8 +129,8 @@ func (n *moonshine) settled(unfinished, finished []*line, f *fusion, width int) 
 	return true
 }
 
-// continued returns the likeliest continuations of a line, unlooped those that
-// do not loop.
+// continued returns the likeliest continuations of a line. With unlooped, the
+// tokens that would end the text in a loop are skipped until the likeliest other one.
 func (n *moonshine) continued(l *line, scores []float32, attention [][]float32, f *fusion, width int, unlooped bool) (list []*line) {
 	norm := logSumNear(scores)
 	likeliest := argmax(scores)

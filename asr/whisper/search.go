@@ -242,7 +242,7 @@ func (s *search) period(tokens []token) int {
 			latest = append(latest, tokens[i].id)
 		}
 	}
-	return looping(latest)
+	return decode.Looping(latest)
 }
 
 // extended returns the beam of a candidate: its row is its parent's.
@@ -320,16 +320,6 @@ func (s *search) best() hypothesis {
 	return h
 }
 
-// loopTokens is the least length of a loop that ends a decode.
-const loopTokens = 10
-
-// looping returns the length of the n-gram that a text repeats at its end, or
-// 0, from its last tokens, without time marks, the latest first.
-func looping(latest []int32) int {
-	period, _ := decode.Repeats(latest, loopTokens)
-	return period
-}
-
 // unloop cuts a text that ended in a loop after the loop's first round.
 func unloop(tokens []token, begin int32) []token {
 	var latest []int32
@@ -339,7 +329,7 @@ func unloop(tokens []token, begin int32) []token {
 			latest, place = append(latest, tokens[i].id), append(place, i)
 		}
 	}
-	period := looping(latest)
+	period := decode.Looping(latest)
 	if period == 0 {
 		return tokens
 	}

@@ -13,6 +13,7 @@ const (
 	loopPeriod = 24
 	loopTimes  = 4
 	loopWords  = 12
+	loopTokens = 10 // instead of loopWords, in a text's tokens
 	// LoopReach is the elements that decide whether a list begins a loop.
 	LoopReach = loopPeriod * loopTimes
 )
@@ -32,7 +33,7 @@ func Unloop(words []Word) ([]Word, bool) {
 	var kept []Word
 	found := false
 	for i := 0; i < len(words); {
-		period, times := Repeats(keys[i:], loopWords)
+		period, times := repeats(keys[i:], loopWords)
 		if times == 0 {
 			kept = append(kept, words[i])
 			i++
@@ -48,10 +49,17 @@ func Unloop(words []Word) ([]Word, bool) {
 	return kept, found
 }
 
-// Repeats returns the length of the shortest n-gram that a list begins with
+// Looping returns the length of the n-gram that a text repeats at its end, or
+// 0, from its last tokens, the latest first: at least 4 times and 10 tokens.
+func Looping[T comparable](latest []T) int {
+	period, _ := repeats(latest, loopTokens)
+	return period
+}
+
+// repeats returns the length of the shortest n-gram that a list begins with
 // repeatedly, at least 4 times and with least elements in all, and the number
 // of repetitions; 0, 0 if there is none.
-func Repeats[T comparable](list []T, least int) (period, times int) {
+func repeats[T comparable](list []T, least int) (period, times int) {
 	for p := 1; p <= loopPeriod && p*loopTimes <= len(list); p++ {
 		n := 1
 		for (n+1)*p <= len(list) && slices.Equal(list[n*p:(n+1)*p], list[:p]) {

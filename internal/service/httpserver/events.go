@@ -109,8 +109,9 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request, id string) error {
 	defer s.cfg.Metrics.Waiting()()
 	seen := r.Header.Get("Last-Event-ID")
 	var sent cursor
-	running, end := false, 0.0 // of the last sentence that was sent
-	var stream *eventStream    // nil before the response begins
+	running := false        // in the last state
+	end := 0.0              // of the last sentence that was sent
+	var stream *eventStream // nil before the response begins
 	begin := func() error {
 		if stream != nil {
 			return nil
@@ -151,7 +152,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *request, id string) error {
 			}
 			first, news := sent.advance(snapshot.Live)
 			if running && state.Status == tasks.StatusDone { // the sentences after the last report
-				if result, err := s.finished(r.Context(), r, id); err == nil {
+				if result, err := s.resultOf(r, id); err == nil {
 					news = slices.DeleteFunc(result.Segments, func(seg spec.Segment) bool { return seg.Start+seg.End <= 2*end })
 				}
 			}

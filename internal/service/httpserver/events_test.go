@@ -132,9 +132,9 @@ func TestEventsFollowATaskToItsEnd(t *testing.T) {
 	}
 }
 
-// TestEventsSendSentences: sentences are sent once each while the task runs,
-// and again by a new attempt, at its end those that no report had; none of them is
-// stored when the task is done.
+// TestEventsSendSentences: sentences are sent once each while the task runs, and
+// again by a new attempt. When the task is done, the sentences that no report had
+// are sent, and no report stays in the database.
 func TestEventsSendSentences(t *testing.T) {
 	for name, open := range map[string]func(testing.TB, db.Options) *db.DB{"sqlite": dbtest.SQLite, "postgres": dbtest.Postgres} {
 		t.Run(name, func(t *testing.T) {

@@ -202,6 +202,12 @@ func (s *Server) finished(ctx context.Context, r *request, id string) (spec.Resu
 		}
 		return result, openai.Untranscribed(reason)
 	}
+	return s.resultOf(r, id)
+}
+
+// resultOf returns the result of a task that is done, with the owner's names and
+// corrections.
+func (s *Server) resultOf(r *request, id string) (result spec.Result, err error) {
 	stored, err := s.cfg.Tasks.Result(r.Context(), r.who.Account, id)
 	if err != nil {
 		return result, err
